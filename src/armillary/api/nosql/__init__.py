@@ -1,0 +1,1 @@
+"""The document API: one file for each kind of resource."""

@@ -1,0 +1,115 @@
+"""The document API as one function: from a request to its answer.
+
+    request -> who signed it -> which operation -> answer, or steps that end in one
+
+Two things are done for all operations here. What a process knows of a container may be stale; then everything is looked
+up and done again. And every refusal, wherever it is found, becomes an answer by the one table of errors.
+"""
+
+import os
+from itertools import count
+from typing import Final
+
+from armillary.api.nosql.access import Access
+from armillary.api.nosql.call import LEVELS, Call
+from armillary.api.nosql.errors import render_refusal
+from armillary.api.nosql.operations import FLAGGED, PATHS, PLAIN, QUERY, UNBUILT, Handler, Operation
+from armillary.database import STALE, Database
+from armillary.errors import Kind, Refusal
+from armillary.kv.steps import Steps
+from armillary.store.catalog import Range
+from armillary.units import price_refusal
+from armillary.wire.http import Request, Response
+from armillary.wire.signature import read_resource
+
+_TRIES: Final = 4
+_QUERY_TYPE: Final = b"application/query+json"
+
+
+class NosqlApp:
+    """Answers requests of the document API."""
+
+    def __init__(self, database: Database, access: Access, consistency: str) -> None:
+        self._database = database
+        self._access = access
+        self._level = LEVELS.index(consistency)
+        salt = os.urandom(10).hex()
+        self._activity = f"{salt[:8]}-{salt[8:12]}-{salt[12:16]}-{salt[16:20]}-%012x"
+        self._numbers = count(1)
+
+    def handle(self, request: Request) -> Response | Steps[Response]:
+        activity = self._activity % next(self._numbers)
+        resource = read_resource(request.path)
+        call = Call(request, self._database, resource.segments, activity, self._level)
+        try:
+            self._access.admit(request, resource)
+            handler = _find_handler(request, resource.segments)
+            answer = handler(call)
+        except Refusal as refused:
+            if refused.kind not in STALE:
+                return _refuse(call, refused)
+            answer = self._repeat(call, handler)
+        return answer if isinstance(answer, Response) else self._finish(call, handler, answer)
+
+    def _finish(self, call: Call, handler: Handler, steps: Steps[Response]) -> Steps[Response]:
+        try:
+            return (yield from steps)
+        except Refusal as refused:
+            if refused.kind not in STALE:
+                return _refuse(call, refused)
+        return (yield from self._repeat(call, handler))
+
+    def _repeat(self, call: Call, handler: Handler) -> Steps[Response]:
+        """Look everything up again; what is stale every time is told to the caller."""
+        for last in range(_TRIES - 1, -1, -1):
+            self._database.forget()
+            try:
+                answer = handler(call)
+                return answer if isinstance(answer, Response) else (yield from answer)
+            except Refusal as refused:
+                if refused.kind not in STALE or not last:
+                    return _refuse(call, refused)
+        raise AssertionError("the last try returns")
+
+
+def _refuse(call: Call, refused: Refusal) -> Response:
+    charge = price_refusal(refused.kind)
+    place, lsn = refused.context.get("place"), refused.context.get("lsn")
+    if isinstance(place, Range) and isinstance(lsn, int):
+        head = call.place_head(charge, call.container(), place, lsn)
+    else:
+        head = call.head(charge)
+    return render_refusal(refused, call.activity, head.encode("latin-1"))
+
+
+def _find_handler(request: Request, segments: list[str]) -> Handler:
+    path = "/".join(segments[::2])
+    if segments and not len(segments) % 2:
+        path += "/*"
+    method = request.method
+    others = FLAGGED.get((method, path))
+    if others is not None:
+        for other in others:
+            if _is_meant(other, request.headers):
+                return _must_have(other)
+    found = PLAIN.get((method, path))
+    if found is not None:
+        return _must_have(found)
+    if path in UNBUILT:
+        raise Refusal(Kind.NOT_BUILT, what=UNBUILT[path])
+    if path in PATHS:
+        raise Refusal(Kind.NOT_ALLOWED, method=method.decode("latin-1"), resource=path)
+    raise Refusal(Kind.RESOURCE_MISSING, name="/" + "/".join(segments))
+
+
+def _is_meant(operation: Operation, headers: dict[bytes, bytes]) -> bool:
+    """Whether the headers make this another operation than its method says."""
+    if operation.flag == QUERY and headers.get(b"content-type", b"").startswith(_QUERY_TYPE):
+        return True
+    return headers.get(operation.flag, b"false").lower() != b"false"
+
+
+def _must_have(operation: Operation) -> Handler:
+    if operation.handler is None:
+        raise Refusal(Kind.NOT_BUILT, what=operation.note or f"The operation '{operation.name}'")
+    return operation.handler

@@ -1,0 +1,52 @@
+"""Containers: create, read, replace, delete."""
+
+from armillary.api.nosql.policies import define_container, redefine_container
+from armillary.api.nosql.throughput import read_container_offer
+
+from armillary.api.nosql.call import Call
+from armillary.api.nosql.databases import CHANGE, READ
+from armillary.api.nosql.resources import render_container
+from armillary.database import Container
+from armillary.errors import Kind, Refusal
+from armillary.kv.steps import Steps
+from armillary.wire.http import Response
+
+API = "nosql"
+
+
+def create_container(call: Call) -> Steps[Response]:
+    owner = call.owner()
+    body = call.body()
+    name = call.name(body)
+    definition = define_container(body, call.text(b"x-ms-version"))
+    offer = read_container_offer(call.headers, shared=owner.offer is not None)
+    container = yield from call.database.create_container(owner, name, API, definition, offer)
+    return _answer(call, 201, container, CHANGE)
+
+
+def read_container(call: Call) -> Response:
+    return _answer(call, 200, call.container(), READ)
+
+
+def replace_container(call: Call) -> Steps[Response]:
+    container = call.container()
+    body = call.body()
+    if body.get("id") != container.row.id:
+        raise Refusal(Kind.BAD_ID, reason="the id of a container cannot be changed")
+    definition = redefine_container(container.definition, body)
+    changed = yield from call.database.replace_container(container, definition, call.etag(b"if-match"))
+    return _answer(call, 200, changed, CHANGE)
+
+
+def delete_container(call: Call) -> Steps[Response]:
+    yield from call.database.delete_container(call.container(), call.etag(b"if-match"))
+    return Response(204, call.head(CHANGE).encode())
+
+
+def _answer(call: Call, status: int, container: Container, charge: float) -> Response:
+    answer = call.answer(status, render_container(container), charge)
+    path = container.link.partition("/colls/")[0]
+    more = f"x-ms-alt-content-path: {path}\r\nx-ms-content-path: {container.owner.rid}\r\n"
+    if call.flag(b"x-ms-documentdb-populatequotainfo"):
+        more += "x-ms-documentdb-collection-index-transformation-progress: 100\r\n"
+    return answer._replace(head=answer.head + more.encode("latin-1"))

@@ -1,0 +1,144 @@
+"""Read feeds: pages of items, databases, containers and ranges.
+
+A continuation is a position, never an offset: for items the range and the key behind which to go on, for the others the
+number of the last row. `AF1~{owner rid}~{kind}~{position}` is its text; another owner's, or one that says nothing this
+server would write, is refused.
+"""
+
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from binascii import Error
+from typing import Any, Final
+
+from armillary.api.nosql.call import PAGE_BYTES, Call
+from armillary.api.nosql.resources import render_container, render_database, render_feed, render_ranges
+from armillary.database import Container, Feed, compile_container
+from armillary.errors import Kind, Refusal
+from armillary.keys.ranges import EpkRange
+from armillary.store.layout import ITEM
+from armillary.units import PRICES
+from armillary.wire.http import Response
+
+_MARK: Final = "AF1"
+_PARTS: Final = 4
+_CHARGE: Final = PRICES["lists"].units
+
+
+def read_items(call: Call) -> Response:
+    """A page of items of a key, of a range, or of the whole container."""
+    if b"a-im" in call.headers:
+        raise Refusal(Kind.NOT_BUILT, what="the change feed")
+    container = call.container()
+    after = _read_position(call, container.rid, "d")
+    position = b"" if after is None else _decode(after)
+    if position and position[:1] != ITEM:
+        raise Refusal(Kind.BAD_CONTINUATION, reason="it is no position in a feed of items")
+    limits = (call.page_size(), PAGE_BYTES)
+    session = call.session(container.row.ranges[0].id)
+    factor = call.factor()
+    if b"x-ms-documentdb-partitionkey" in call.headers:
+        values = call.key(container, whole=False)
+        if container.key.is_complete(values):
+            feed = call.database.read_key_feed(container, values, position, limits, session)
+        else:
+            feed = call.database.read_feed(container, container.key.range_of(values), position, limits, session)
+    else:
+        feed = call.database.read_feed(container, _asked_range(call, container), position, limits, session)
+    return _answer_items(call, container, feed, factor)
+
+
+def read_databases(call: Call) -> Response:
+    rows = call.database.databases(after_number(call, "", "b"), call.page_size() + 1)
+    return answer_rows(call, "", "Databases", "b", rows, [render_database(row) for row in rows])
+
+
+def read_containers(call: Call) -> Response:
+    owner = call.owner()
+    rows = call.database.containers(owner, after_number(call, owner.rid, "c"), call.page_size() + 1)
+    resources = [render_container(compile_container(row, owner)) for row in rows]
+    return answer_rows(call, owner.rid, "DocumentCollections", "c", rows, resources)
+
+
+def read_ranges(call: Call) -> Response:
+    """The map. Routers follow it like a change feed: they ask until they are told that nothing is new."""
+    container = call.container()
+    etag = f'"{container.row.version}"'
+    head = call.head(_CHARGE) + f"etag: {etag}\r\n"
+    if call.text(b"if-none-match") == etag:
+        return Response(304, head.encode())
+    rows = render_ranges(container)
+    head += f"x-ms-item-count: {len(rows)}\r\n"
+    return Response(200, head.encode(), render_feed(container.rid, "PartitionKeyRanges", rows))
+
+
+def _asked_range(call: Call, container: Container) -> EpkRange:
+    """The range id and the sub-range that a router asks for; everything without them."""
+    name = call.text(b"x-ms-documentdb-partitionkeyrangeid")
+    within = EpkRange(b"", b"\xff")
+    if name:
+        name = name.rpartition(",")[2]
+        ids = [place.id for place in container.row.ranges]
+        if name not in ids:
+            raise Refusal(Kind.RANGE_GONE, id=name, name=container.row.id)
+        within = container.ranges[ids.index(name)]
+    low, high = call.text(b"x-ms-start-epk"), call.text(b"x-ms-end-epk")
+    if not (low or high):
+        return within
+    try:
+        asked = EpkRange(bytes.fromhex(low), bytes.fromhex(high or "FF"))
+    except ValueError:
+        raise Refusal(Kind.BAD_HEADER, header="x-ms-start-epk", reason="an effective key is hexadecimal") from None
+    return EpkRange(max(within.start, asked.start), min(within.stop, asked.stop))
+
+
+def _answer_items(call: Call, container: Container, feed: Feed, factor: float) -> Response:
+    page, place, charge = feed
+    head = call.place_head(round(charge * factor, 2), container, place, page.lsn)
+    head += f"x-ms-item-count: {len(page.items)}\r\n"
+    if page.after:
+        head += f"x-ms-continuation: {_MARK}~{container.rid}~d~{_encode(page.after)}\r\n"
+    documents = b",".join([item.body for item in page.items])
+    body = b'{"_rid":"%b","Documents":[%b],"_count":%d}' % (container.rid.encode(), documents, len(page.items))
+    return Response(200, head.encode("latin-1"), body)
+
+
+def answer_rows(
+    call: Call, owner: str, name: str, kind: str, rows: list[Any], resources: list[dict[str, Any]]
+) -> Response:
+    """One row more than a page was read: whether there is a next page is known, not guessed."""
+    size = call.page_size()
+    head = call.head(_CHARGE) + f"x-ms-item-count: {min(len(rows), size)}\r\n"
+    if len(rows) > size:
+        head += f"x-ms-continuation: {_MARK}~{owner}~{kind}~{rows[size - 1].number}\r\n"
+    return Response(200, head.encode(), render_feed(owner, name, resources[:size]))
+
+
+def after_number(call: Call, owner: str, kind: str) -> int:
+    text = _read_position(call, owner, kind)
+    if text is None:
+        return -1
+    if not text.isdecimal():
+        raise Refusal(Kind.BAD_CONTINUATION, reason="its position is no number")
+    return int(text)
+
+
+def _read_position(call: Call, owner: str, kind: str) -> str | None:
+    text = call.text(b"x-ms-continuation")
+    if not text:
+        return None
+    parts = text.split("~")
+    if len(parts) != _PARTS or parts[0] != _MARK:
+        raise Refusal(Kind.BAD_CONTINUATION, reason="it is none of this server's")
+    if parts[1] != owner or parts[2] != kind:
+        raise Refusal(Kind.BAD_CONTINUATION, reason="it belongs to another feed")
+    return parts[3]
+
+
+def _encode(position: bytes) -> str:
+    return urlsafe_b64encode(position).decode().rstrip("=")
+
+
+def _decode(text: str) -> bytes:
+    try:
+        return urlsafe_b64decode(text + "=" * (-len(text) % 4))
+    except (Error, ValueError):
+        raise Refusal(Kind.BAD_CONTINUATION, reason="its position is damaged") from None

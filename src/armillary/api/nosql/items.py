@@ -1,0 +1,105 @@
+"""Items: create, upsert, read, replace and delete."""
+
+from typing import Final
+
+from armillary.api.nosql.call import Call, check_text
+from armillary.database import Container, Wrote
+from armillary.errors import Kind, Refusal
+from armillary.json import dump
+from armillary.kv.steps import Steps
+from armillary.store.catalog import Range
+from armillary.store.items import Condition, Draft, Item, Mode, etag_text
+from armillary.store.layout import NEVER, NO_TTL
+from armillary.values import KeyValue, is_same
+from armillary.wire.http import Response
+from armillary.wire.keyheader import dump_key
+
+ITEM_BYTES: Final = 2 << 20
+_ID_BYTES: Final = 1023
+_SYSTEM: Final = ("_rid", "_self", "_etag", "_attachments", "_ts")
+_LONGEST_TTL: Final = (1 << 31) - 1
+
+
+def read_item(call: Call) -> Response:
+    container = call.container()
+    values = call.key(container)
+    found = call.database.read_item(
+        container, values, call.segments[5], call.session(container.row.ranges[0].id), call.factor()
+    )
+    etag = etag_text(found.item.envelope.etag)
+    head = _item_head(call, container, found.place, found.lsn, found.item, found.charge)
+    if b"if-none-match" in call.headers and call.etag(b"if-none-match") in (etag, "*"):
+        return Response(304, head)
+    return Response(200, head, found.item.body)
+
+
+def create_item(call: Call) -> Steps[Response]:
+    """Create, or upsert when the header asks for it."""
+    upsert = call.flag(b"x-ms-documentdb-is-upsert")
+    container = call.container()
+    name, values, draft = _read_draft(call, container)
+    mode = Mode.UPSERT if upsert else Mode.CREATE
+    wrote = yield from call.database.write_item(container, values, name, draft, mode, call.condition())
+    return _answer_write(call, container, wrote)
+
+
+def replace_item(call: Call) -> Steps[Response]:
+    container = call.container()
+    name, values, draft = _read_draft(call, container)
+    if name != call.segments[5]:
+        raise Refusal(Kind.BAD_ID, reason=f"the item says {name!r}, the path {call.segments[5]!r}")
+    wrote = yield from call.database.write_item(container, values, name, draft, Mode.REPLACE, call.condition())
+    return _answer_write(call, container, wrote)
+
+
+def delete_item(call: Call) -> Steps[Response]:
+    container = call.container()
+    condition = Condition(match=call.etag(b"if-match"))
+    wrote = yield from call.database.delete_item(container, call.key(container), call.segments[5], condition)
+    head = call.place_head(wrote.charge, container, wrote.place, wrote.lsn)
+    return Response(204, head.encode("latin-1"))
+
+
+def _read_draft(call: Call, container: Container) -> tuple[str, tuple[KeyValue, ...], Draft]:
+    """What a write brings, checked: id, key values, and the item in normal form."""
+    item = call.body()
+    name = item.get("id")
+    if not isinstance(name, str) or not name:
+        raise Refusal(Kind.BAD_ID, reason="the required property 'id' is missing or not a text")
+    check_text(name, _ID_BYTES)
+    for system in _SYSTEM:
+        item.pop(system, None)
+    values = container.key.values_of(item)
+    sent = call.key(container)
+    if sent != values or not all(map(is_same, sent, values)):
+        raise Refusal(Kind.KEY_MISMATCH, sent=dump_key(sent).decode(), found=dump_key(values).decode())
+    body = dump(item)
+    if len(body) > ITEM_BYTES:
+        raise Refusal(Kind.TOO_LARGE, size=len(body), limit=ITEM_BYTES)
+    return name, values, Draft(body[:-1], _read_ttl(item, container), item)
+
+
+def _read_ttl(item: dict[str, object], container: Container) -> int:
+    """The item's own ttl. Where nothing expires it is a property like any other, and kept in case that changes."""
+    if "ttl" not in item:
+        return NO_TTL
+    ttl = item["ttl"]
+    if isinstance(ttl, int) and not isinstance(ttl, bool) and (ttl == NEVER or 0 < ttl <= _LONGEST_TTL):
+        return ttl
+    if container.rules.default_ttl is None:
+        return NO_TTL
+    raise Refusal(Kind.BAD_TTL, ttl=repr(ttl))
+
+
+def _answer_write(call: Call, container: Container, wrote: Wrote) -> Response:
+    item = wrote.written.item
+    head = _item_head(call, container, wrote.place, wrote.lsn, item, wrote.charge)
+    minimal = call.headers.get(b"prefer", b"").lower() == b"return=minimal"
+    return Response(201 if wrote.written.created else 200, head, b"" if minimal else item.body)
+
+
+def _item_head(call: Call, container: Container, place: Range, lsn: int, item: Item, charge: float) -> bytes:
+    own = item.envelope.lsn
+    head = call.place_head(charge, container, place, lsn)
+    etag = etag_text(item.envelope.etag)
+    return f'{head}etag: "{etag}"\r\nx-ms-item-lsn: {own}\r\nx-ms-cosmos-item-llsn: {own}\r\n'.encode("latin-1")

@@ -1,0 +1,419 @@
+"""The one door: every API reads and writes through a `Database`, and everything it needs is handed to it.
+
+It finds databases and containers, routes an operation to the partition of its key, turns it into a read or into one
+work, and prices it. What commits or makes files is a generator of steps (`kv.steps`); what only reads is a plain call.
+
+The law of stale knowledge: what this process knows of a container may be old, and every operation finds that out in the
+partition's own header, inside its own transaction. Then it is refused with one of `STALE`; whoever called it forgets
+the container, looks again and repeats the whole operation.
+"""
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final, NamedTuple
+from urllib.parse import quote
+
+from armillary.clock import Clock
+from armillary.errors import Kind, Refusal
+from armillary.keys.definition import KeyDefinition, read_definition
+from armillary.keys.path import parse_path
+from armillary.keys.ranges import EpkRange, divide_space, read_range
+from armillary.kv.engine import Applied, Changes, Engine, Outcome, Reader, Rejected, Unknown, View, Work
+from armillary.kv.steps import Block, Commit, Steps
+from armillary.store import catalog
+from armillary.store.catalog import ContainerRow, DatabaseRow, OfferRow, Range, Stamp
+from armillary.store.check import Subject, check_partition, check_ranges, find_orphans
+from armillary.store.items import (
+    NO_CONDITION,
+    Condition,
+    Draft,
+    Item,
+    Mode,
+    Written,
+    apply_changes,
+    delete_item,
+    put_item,
+)
+from armillary.store.layout import CATALOG, GONE, ITEM, Header, header_state, new_header
+from armillary.store.places import find_place, logical_code
+from armillary.store.reading import ItemPage, read_item, read_stretch, stretch_of
+from armillary.store.rules import Rules, first_aging
+from armillary.store.transaction import Moment, Transaction, check_header
+from armillary.units import price_feed, price_read, price_write
+from armillary.values import KeyValue
+
+STALE: Final = frozenset((Kind.PARTITION_MISSING, Kind.PARTITION_CLOSED, Kind.DEFINITION_NEWER))
+IMPLICIT_THROUGHPUT: Final = 400
+_SETTLE_TRIES: Final = 5
+_HEADER_SAFE: Final = " !\"$&'()*+,/:;<=>@[]^`{|}~"
+
+
+@dataclass(frozen=True, slots=True)
+class Container:
+    """One version of a container, ready for use; `link` is its path in names, as a header can carry it."""
+
+    row: ContainerRow
+    owner: DatabaseRow
+    key: KeyDefinition
+    rules: Rules
+    ranges: tuple[EpkRange, ...]
+    rid: str
+    link: str
+
+    @property
+    def definition(self) -> dict[str, Any]:
+        return self.row.definition
+
+
+class Read(NamedTuple):
+    """An item that was found, the LSN of its partition, and the charge."""
+
+    item: Item
+    place: Range
+    lsn: int
+    charge: float
+
+
+class Wrote(NamedTuple):
+    """A write that was applied."""
+
+    written: Written
+    place: Range
+    lsn: int
+    charge: float
+
+
+class Feed(NamedTuple):
+    """A page of items; `after` is empty at the end."""
+
+    page: ItemPage
+    place: Range
+    charge: float
+
+
+class Report(NamedTuple):
+    """What a check of everything found. `notes` are no faults."""
+
+    containers: int
+    partitions: int
+    items: int
+    complaints: list[str]
+    notes: list[str]
+
+
+class Database:
+    """An account: all databases of one engine."""
+
+    def __init__(self, engine: Engine, clock: Clock, entropy: Callable[[int], bytes] = os.urandom) -> None:
+        self.engine = engine
+        self.clock = clock
+        self.entropy = entropy
+        self._containers: dict[tuple[str, str], Container] = {}
+
+    def exists(self) -> bool:
+        """Whether this store was ever used; until then only `recover` may be called."""
+        return CATALOG in self.engine.partitions()
+
+    # ---- databases and offers
+
+    def database(self, segment: str) -> DatabaseRow:
+        """A database by its rid or its name."""
+        with self.engine.read(CATALOG) as reader:
+            return _must_find(reader, segment)
+
+    def databases(self, after: int, limit: int) -> list[DatabaseRow]:
+        """Databases in the order they were made, behind a number."""
+        with self.engine.read(CATALOG) as reader:
+            return _take(catalog.list_databases(reader, after), limit)
+
+    def create_database(self, name: str, offer: OfferRow | None) -> Steps[DatabaseRow]:
+        row: DatabaseRow = (yield from self._change(catalog.create_database(name, offer, self._moment()))).result
+        return row
+
+    def delete_database(self, row: DatabaseRow, condition: str) -> Steps[None]:
+        removed = (yield from self._change(catalog.delete_database(row, condition))).result
+        yield from self._drop(removed.partitions)
+
+    def offer(self, number: int) -> OfferRow | None:
+        with self.engine.read(CATALOG) as reader:
+            return catalog.find_offer(reader, number)
+
+    def offers(self, after: int, limit: int) -> list[OfferRow]:
+        with self.engine.read(CATALOG) as reader:
+            return _take(catalog.list_offers(reader, after), limit)
+
+    def replace_offer(self, offer: OfferRow, condition: str) -> Steps[OfferRow]:
+        row: OfferRow = (yield from self._change(catalog.replace_offer(offer, condition, self._moment()))).result
+        return row
+
+    # ---- containers
+
+    def container(self, database: str, segment: str) -> Container:
+        """A container by the rids or names of it and its database; remembered until it is found to be stale."""
+        known = self._containers.get((database, segment))
+        if known is None:
+            with self.engine.read(CATALOG) as reader:
+                owner = _must_find(reader, database)
+                row = catalog.find_container(reader, owner, segment)
+            if row is None:
+                raise Refusal(Kind.CONTAINER_MISSING, name=segment)
+            known = compile_container(row, owner)
+            self._containers[(database, segment)] = known
+        return known
+
+    def containers(self, owner: DatabaseRow, after: int, limit: int) -> list[ContainerRow]:
+        with self.engine.read(CATALOG) as reader:
+            return _take(catalog.list_containers(reader, owner.number, after), limit)
+
+    def forget(self) -> None:
+        """Look at the catalog again for every container."""
+        self._containers.clear()
+
+    def create_container(
+        self, owner: DatabaseRow, name: str, api: str, definition: dict[str, Any], offer: OfferRow | None
+    ) -> Steps[Container]:
+        """Make the partitions, then let the catalog name them."""
+        with self.engine.read(CATALOG) as reader:
+            if catalog.find_container(reader, owner, name) is not None:
+                raise Refusal(Kind.CONTAINER_EXISTS, name=name)
+        draft = ContainerRow(owner.number, 0, name, api, definition, 1, 1, (), Stamp("", 0))
+        rules = compile_container(draft, owner).rules
+        bounds = divide_space(1, read_definition(definition["partitionKey"]).version)
+        ranges = tuple(Range(str(at), *bound.texts, self.entropy(16), at) for at, bound in enumerate(bounds))
+        for place in ranges:
+            header = new_header(place.birth, rules.version, first_aging(rules))
+            yield Block(partial(self.engine.create, place.partition, header))
+        draft = ContainerRow(owner.number, 0, name, api, definition, 1, len(ranges), ranges, Stamp("", 0))
+        try:
+            row = (yield from self._change(catalog.create_container(draft, offer, self._moment()))).result
+        except Refusal as refused:
+            if refused.kind is not Kind.OUTCOME_UNKNOWN:
+                yield from self._drop([place.partition for place in ranges])
+            raise
+        return compile_container(row, owner)
+
+    def replace_container(self, container: Container, definition: dict[str, Any], condition: str) -> Steps[Container]:
+        """Store the new version, then let every partition follow it before this is answered."""
+        work = catalog.replace_container(container.row, definition, condition, self._moment())
+        changed = compile_container((yield from self._change(work)).result, container.owner)
+        yield from self.follow(changed)
+        return changed
+
+    def follow(self, container: Container) -> Steps[None]:
+        """Let the partitions of a container follow its version."""
+        for place in container.row.ranges:
+            moment = self._moment()
+
+            def work(view: View, place: Range = place, moment: Moment = moment) -> Changes:
+                return apply_changes(Transaction(view, place.partition, container.rules, moment), None)
+
+            yield from self._commit(place.partition, work)
+
+    def delete_container(self, container: Container, condition: str) -> Steps[None]:
+        removed = (yield from self._change(catalog.delete_container(container.row, condition))).result
+        yield from self._drop(removed.partitions)
+
+    # ---- items
+
+    def read_item(
+        self, container: Container, values: Sequence[KeyValue], name: str, session: int = 0, factor: float = 1.0
+    ) -> Read:
+        """A point read; `session` is the LSN that the caller has seen."""
+        spot = find_place(container.key, values, name)
+        place = self.route(container, spot.item)
+        with self.engine.read(place.partition) as reader:
+            _check_reader(reader, container, place, session)
+            item = read_item(reader, spot, container.rules, self.clock.ticks())
+            lsn = reader.lsn
+        if item is None:
+            raise Refusal(Kind.ITEM_MISSING, id=name, lsn=lsn, place=place)
+        return Read(item, place, lsn, price_read(len(item.body), factor))
+
+    def write_item(
+        self,
+        container: Container,
+        values: Sequence[KeyValue],
+        name: str,
+        draft: Draft,
+        mode: Mode,
+        condition: Condition = NO_CONDITION,
+    ) -> Steps[Wrote]:
+        spot = find_place(container.key, values, name)
+        place = self.route(container, spot.item)
+        partition, rules, moment = place.partition, container.rules, self._moment()
+
+        def work(view: View) -> Changes:
+            tx = Transaction(view, partition, rules, moment)
+            return apply_changes(tx, put_item(tx, spot, draft, mode, condition))
+
+        done = yield from self._commit(partition, work)
+        written: Written = done.result
+        return Wrote(written, place, done.lsn, price_write(len(written.item.body), written.old_size))
+
+    def delete_item(
+        self, container: Container, values: Sequence[KeyValue], name: str, condition: Condition = NO_CONDITION
+    ) -> Steps[Wrote]:
+        spot = find_place(container.key, values, name)
+        place = self.route(container, spot.item)
+        partition, rules, moment = place.partition, container.rules, self._moment()
+
+        def work(view: View) -> Changes:
+            tx = Transaction(view, partition, rules, moment)
+            return apply_changes(tx, delete_item(tx, spot, condition))
+
+        done = yield from self._commit(partition, work)
+        written: Written = done.result
+        return Wrote(written, place, done.lsn, price_write(written.old_size))
+
+    def read_feed(
+        self, container: Container, within: EpkRange, after: bytes, limits: tuple[int, int], session: int = 0
+    ) -> Feed:
+        """A page of the items in a range, behind a position; `limits` are items and bytes."""
+        start, stop = stretch_of(within.start, within.stop)
+        return self._stretch(container, max(start, after + b"\0" if after else start), stop, limits, session)
+
+    def read_key_feed(
+        self, container: Container, values: Sequence[KeyValue], after: bytes, limits: tuple[int, int], session: int = 0
+    ) -> Feed:
+        """The same for one logical partition."""
+        start = ITEM + logical_code(container.key, values)[0]
+        return self._stretch(container, after + b"\0" if after else start, start + b"\xff", limits, session)
+
+    def _stretch(self, container: Container, start: bytes, stop: bytes, limits: tuple[int, int], session: int) -> Feed:
+        place = self.route(container, start)
+        with self.engine.read(place.partition) as reader:
+            _check_reader(reader, container, place, session)
+            page = read_stretch(reader, start, stop, container.rules, self.clock.ticks(), limits)
+        return Feed(page, place, price_feed(len(page.items), page.size))
+
+    def route(self, container: Container, key: bytes) -> Range:
+        """The range that an item key falls into."""
+        ranges = container.row.ranges
+        if len(ranges) == 1:
+            return ranges[0]
+        epk = key[1:]
+        return next(place for place, bounds in zip(ranges, container.ranges, strict=True) if bounds.contains(epk))
+
+    # ---- the whole
+
+    def recover(self) -> Steps[list[bytes]]:
+        """What a start owes: the catalog of a new store, and after a stop that was cut short, partitions that nobody
+        names go and versions are followed. Nothing else may work on the store meanwhile.
+        """
+        if not self.exists():
+            yield Block(partial(catalog.make_catalog, self.engine))
+        with self.engine.read(CATALOG) as reader:
+            containers = list(catalog.list_containers(reader))
+            owners = {row.number: row for row in catalog.list_databases(reader)}
+        orphans = find_orphans(self.engine, {place.partition for row in containers for place in row.ranges})
+        for row in containers:
+            container = compile_container(row, owners[row.database])
+            if any(self._is_behind(place, container) for place in row.ranges):
+                yield from self.follow(container)
+        for orphan in orphans:
+            yield Block(partial(self.engine.drop, orphan))
+        return orphans
+
+    def every_container(self) -> list[Container]:
+        if not self.exists():
+            return []
+        with self.engine.read(CATALOG) as reader:
+            owners = {row.number: row for row in catalog.list_databases(reader)}
+            return [compile_container(row, owners[row.database]) for row in catalog.list_containers(reader)]
+
+    def check(self) -> Report:
+        """Walk everything that is stored."""
+        containers = self.every_container()
+        complaints: list[str] = []
+        items = 0
+        named: set[bytes] = set()
+        exist = set(self.engine.partitions())
+        for container in containers:
+            name = f"{container.owner.id}/{container.row.id}"
+            complaints += check_ranges(name, list(container.ranges))
+            for place, bounds in zip(container.row.ranges, container.ranges, strict=True):
+                named.add(place.partition)
+                where = f"{name} range {place.id} ({place.partition.hex()})"
+                if place.partition not in exist:
+                    complaints.append(f"{where}: the partition does not exist")
+                    continue
+                subject = Subject(where, place.partition, place.birth, bounds, container.key, container.rules)
+                complaints += check_partition(self.engine, subject)
+                with self.engine.read(place.partition) as reader:
+                    items += Header(reader.header).items
+        notes = [f"partition {orphan.hex()} is named by nobody" for orphan in find_orphans(self.engine, named)]
+        return Report(len(containers), len(named), items, complaints, notes)
+
+    # ---- the ways down
+
+    def _moment(self) -> Moment:
+        return Moment(self.clock.ticks(), self.entropy(16))
+
+    def _change(self, work: Work) -> Steps[Applied]:
+        """Change the catalog; what is known of containers is old from then on."""
+        done = yield from self._commit(CATALOG, work)
+        self.forget()
+        return done
+
+    def _commit(self, partition: bytes, work: Work) -> Steps[Applied]:
+        outcome: Outcome = yield Commit(partition, work)
+        for _ in range(_SETTLE_TRIES):
+            if not isinstance(outcome, Unknown):
+                break
+            outcome = yield Block(partial(self.engine.settle, partition, outcome))
+        if isinstance(outcome, Rejected):
+            raise outcome.error
+        if isinstance(outcome, Unknown):
+            raise Refusal(Kind.OUTCOME_UNKNOWN)
+        return outcome
+
+    def _drop(self, partitions: Sequence[bytes]) -> Steps[None]:
+        """Close partitions to everybody who still knows them, then remove them."""
+        for partition in partitions:
+            yield from self._commit(partition, _close)
+            yield Block(partial(self.engine.drop, partition))
+
+    def _is_behind(self, place: Range, container: Container) -> bool:
+        with self.engine.read(place.partition) as reader:
+            return header_state(reader.header)[1] < container.rules.version
+
+
+def compile_container(row: ContainerRow, owner: DatabaseRow) -> Container:
+    """What operations need of a container, from what the catalog keeps."""
+    unique = row.definition.get("uniqueKeyPolicy", {}).get("uniqueKeys", [])
+    paths = tuple(tuple(parse_path(path, "unique key policy").names for path in rule["paths"]) for rule in unique)
+    rules = Rules(
+        row.version,
+        (row.database, row.number),
+        f"dbs/{owner.rid}/colls/{row.rid}/docs/".encode(),
+        row.definition.get("defaultTtl"),
+        paths,
+    )
+    key = read_definition(row.definition["partitionKey"])
+    ranges = tuple(read_range(place.low, place.high) for place in row.ranges)
+    return Container(row, owner, key, rules, ranges, row.rid, quote(f"dbs/{owner.id}/colls/{row.id}", _HEADER_SAFE))
+
+
+def _check_reader(reader: Reader, container: Container, place: Range, session: int) -> None:
+    check_header(reader.header, place.partition, container.rules.version)
+    if reader.lsn < session:
+        raise Refusal(Kind.SESSION_AHEAD, asked=session, lsn=reader.lsn, place=place)
+
+
+def _close(view: View) -> Changes:
+    header = Header(view.header)
+    header.state = GONE
+    return Changes({}, header.pack())
+
+
+def _must_find(reader: Reader, segment: str) -> DatabaseRow:
+    row = catalog.find_database(reader, segment)
+    if row is None:
+        raise Refusal(Kind.DATABASE_MISSING, name=segment)
+    return row
+
+
+def _take(rows: Any, limit: int) -> list[Any]:
+    return [row for row, _ in zip(rows, range(limit), strict=False)]

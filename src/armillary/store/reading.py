@@ -1,0 +1,62 @@
+"""Reading items: one by its place, or a stretch of them in the order of their keys.
+
+An item that has expired is judged by its envelope and is not there, whether or not somebody has removed it yet. A page
+ends at a number of items or of bytes and says after which key the next begins: a position, so that what happens between
+two pages neither repeats nor hides an item that nobody touched.
+"""
+
+from typing import NamedTuple
+
+from armillary.errors import Kind, Refusal
+from armillary.kv.engine import Reader
+from armillary.store.items import Item, Place
+from armillary.store.layout import ITEM, read_body, read_envelope, read_identity
+from armillary.store.rules import Rules, has_expired
+
+
+class ItemPage(NamedTuple):
+    """Items of a stretch; `after` is the key to go on behind, empty when the stretch is at its end."""
+
+    items: list[Item]
+    after: bytes
+    size: int
+    lsn: int
+
+
+def read_item(reader: Reader, place: Place, rules: Rules, ticks: int) -> Item | None:
+    record = reader.get(place.item)
+    if record is None:
+        return None
+    envelope = read_envelope(record)
+    if envelope.identity_size and read_identity(record, envelope) != place.identity:
+        raise Refusal(Kind.STORE_BROKEN, detail=f"two identities share the item key {place.item.hex()}")
+    if has_expired(envelope, rules, ticks):
+        return None
+    return Item(envelope, read_body(record, envelope))
+
+
+def read_stretch(
+    reader: Reader, start: bytes, stop: bytes, rules: Rules, ticks: int, limits: tuple[int, int]
+) -> ItemPage:
+    """What lies in [start, stop), up to `limits`: so many items and, after the first, so many bytes."""
+    items, size = limits
+    found: list[Item] = []
+    total = 0
+    last = b""
+    for page in reader.scan(start, stop, page=min(items + 1, 1000)):
+        for key, record in page.rows:
+            envelope = read_envelope(record)
+            if has_expired(envelope, rules, ticks):
+                continue
+            body = read_body(record, envelope)
+            if found and (len(found) == items or total + len(body) > size):
+                return ItemPage(found, last, total, reader.lsn)
+            found.append(Item(envelope, body))
+            total += len(body)
+            last = key
+    return ItemPage(found, b"", total, reader.lsn)
+
+
+def stretch_of(low: bytes, high: bytes) -> tuple[bytes, bytes]:
+    """The item keys of a range of effective keys."""
+    return ITEM + low, ITEM + high
