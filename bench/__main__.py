@@ -2,6 +2,7 @@
 
 import argparse
 import shutil
+import signal
 import sys
 import tempfile
 from contextlib import ExitStack
@@ -28,6 +29,7 @@ def main() -> None:
     arguments = read_arguments()
     missing = {peer.name: reason for peer in peers.PEERS if (reason := peer.fetch())}
     peers.enter_namespace()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("stopped"))  # so that every server started here is stopped too
     peers.CACHE.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=peers.CACHE) as folder:
         plan = blocks.Plan(arguments.rounds, arguments.seconds, arguments.connections, arguments.seed, Path(folder))

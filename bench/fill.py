@@ -1,4 +1,4 @@
-"""Items before the first block: the same ones, over sixteen connections, every answer looked at."""
+"""Items before the first block: the same ones, over sixty-four connections, every answer looked at."""
 
 import asyncio
 import http.client
@@ -12,7 +12,7 @@ import uvloop
 
 from bench import requests
 
-CONNECTIONS: Final = 16
+CONNECTIONS: Final = 64
 CREATED: Final = (201, 409)  # 409: made by an earlier fill of the same container
 
 

@@ -10,8 +10,13 @@ one package, and none looks up. A request in five steps:
  5. `api` makes an event of the result, with its charge from `units`; `wire` makes bytes of it.
 """
 
-from importlib.metadata import version
-
 __all__ = ["__version__"]
 
-__version__ = version("armillary")
+
+def __getattr__(name: str) -> str:
+    """`__version__`, looked up when somebody asks: finding it costs more than everything else here."""
+    if name != "__version__":
+        raise AttributeError(name)
+    from importlib.metadata import version  # late: slow to import
+
+    return version("armillary")

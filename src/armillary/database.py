@@ -211,6 +211,16 @@ class Database:
 
             yield from self._commit(place.partition, work)
 
+    def usage(self, container: Container) -> tuple[int, int]:
+        """How many items a container holds, and their bytes."""
+        items = size = 0
+        for place in container.row.ranges:
+            with self.engine.read(place.partition) as reader:
+                header = Header(reader.header)
+            items += header.items
+            size += header.bytes
+        return items, size
+
     def delete_container(self, container: Container, condition: str) -> Steps[None]:
         removed = (yield from self._change(catalog.delete_container(container.row, condition))).result
         yield from self._drop(removed.partitions)

@@ -22,7 +22,7 @@ class Fault(Enum):
     HOLD = auto()
     """The caller hears nothing; the request arrives when it is released."""
     RELEASE_FIRST = auto()
-    """What was held arrives just before this one."""
+    """What was held arrives just before this one, and then whatever `after_release` does."""
     GO_DARK = auto()
     """Applied, but from now on nothing answers."""
     GO_DARK_BEFORE = auto()
@@ -44,6 +44,7 @@ class FaultySession:
         self.dark = False
         self.dark_after: int | None = None
         self.attempts = 0
+        self.after_release: Callable[[], object] = lambda: None
         self._held: list[Callable[[], Any]] = []
         self._turn = threading.Lock()
 
@@ -69,6 +70,7 @@ class FaultySession:
                 self._held.append(send)
         if fault is Fault.RELEASE_FIRST:
             self.release()
+            self.after_release()
         if fault in (Fault.GO_DARK, Fault.GO_DARK_BEFORE):
             self.dark = True
         if fault in (Fault.HOLD, Fault.LOSE_REQUEST, Fault.GO_DARK_BEFORE):

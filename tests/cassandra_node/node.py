@@ -149,8 +149,13 @@ def build_command(folder: Path, archive: str) -> list[str]:
     return ["java", *options, *own, "-cp", jars, "org.apache.cassandra.service.CassandraDaemon"]
 
 
-def start(folder: Path, *, archive: str = "", settings: Mapping[str, str] = MappingProxyType({})) -> Node:
-    """Start a node and wait until it answers a query. `settings` go over those of `node.yaml`."""
+def start(
+    folder: Path, *, archive: str = "", settings: Mapping[str, str] = MappingProxyType({}), bound: bool = False
+) -> Node:
+    """Start a node and wait until it answers a query. `settings` go over those of `node.yaml`.
+
+    A node that is bound ends with this process, however that ends, where the system can do this.
+    """
     text = ""
     for _ in range(3):  # a port can be taken between looking and listening
         shutil.rmtree(folder, ignore_errors=True)
@@ -158,6 +163,8 @@ def start(folder: Path, *, archive: str = "", settings: Mapping[str, str] = Mapp
         native, storage = find_ports(2)
         write_settings(folder, native, storage, settings)
         command = build_command(folder, archive or f"-XX:SharedArchiveFile={ARCHIVE}")
+        if bound and shutil.which("setpriv"):
+            command = ["setpriv", "--pdeathsig", "KILL", "--", *command]
         with (folder / "log").open("ab") as log:
             child = subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=folder, start_new_session=True
@@ -234,7 +241,7 @@ def run_node(settings: Mapping[str, str] = MappingProxyType({})) -> Iterator[Nod
     """A node with a temporary folder, for as long as the block lasts."""
     fetch()
     with tempfile.TemporaryDirectory(prefix="armillary-cassandra-", ignore_cleanup_errors=True) as scratch:
-        node = start(Path(scratch, "node"), settings=settings)
+        node = start(Path(scratch, "node"), settings=settings, bound=True)
         try:
             yield node
         finally:

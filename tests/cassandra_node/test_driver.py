@@ -55,6 +55,7 @@ def test_the_largest_commits_fit(cassandra_link: CassandraLink, partition: bytes
     assert outcome.error.kind is Kind.COMMIT_TOO_LARGE
 
 
+@pytest.mark.usefixtures("cassandra_node")
 def test_a_cluster_that_takes_little() -> None:
     """Batches of 50 KiB, the default: works that do not fit together are commits of their own, in order."""
     with run_node({"batch_size_fail_threshold": "50KiB"}) as node:
@@ -82,6 +83,8 @@ def test_a_cluster_that_takes_little() -> None:
             engine.close()
 
 
+@pytest.mark.slow
+@pytest.mark.usefixtures("cassandra_node")
 def test_the_first_version_of_paxos_is_refused() -> None:
     with run_node({"paxos_variant": "v1"}) as node, pytest.raises(Refusal, match="paxos_variant v1") as found:
         CassandraEngine(hosts=[ADDRESS], port=node.port, keyspace="old")

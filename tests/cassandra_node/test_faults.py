@@ -117,6 +117,16 @@ def test_late_first_request_wins(build: Callable[..., Rig]) -> None:
     assert rig.look() == (2, {b"n": b"1", b"a": b"1"})
 
 
+def test_late_first_request_wins_and_is_buried(build: Callable[..., Rig]) -> None:
+    """It arrives late and somebody commits over it: the second attempt is refused by a head that is not ours."""
+    rig = build(Fault.HOLD, Fault.RELEASE_FIRST)
+    done: list[Outcome] = []
+    rig.session.after_release = lambda: done.extend(rig.other.write(rig.partition, [count_up]))
+    assert rig.engine.write(rig.partition, [count_up]) == [Applied(1, 1)]
+    assert done == [Applied(2, 2)]
+    assert rig.look() == (2, {b"n": b"2"})
+
+
 def test_late_first_request_loses(build: Callable[..., Rig]) -> None:
     rig = build(Fault.HOLD)
     assert rig.engine.write(rig.partition, [count_up]) == [Applied(1, 1)]

@@ -14,6 +14,12 @@ from urllib.request import urlopen
 import pytest
 
 from armillary.cli.child import Server, start_server
+from armillary.cli.client import Account, Client
+from armillary.clock import Clock
+from armillary.database import Database
+from armillary.kv.engine import Applied, Changes, View
+from armillary.kv.lmdb import LmdbEngine
+from armillary.store.layout import ITEM
 
 pytestmark = pytest.mark.e2e
 
@@ -187,6 +193,14 @@ def test_an_array_is_loaded_and_nothing_is_dumped_as_an_empty_one(server: Server
     assert items_of(dump(server)) == [{"id": "1", "a": 1, "b": None}, {"id": "2", "a": True}]
 
 
+def test_a_file_given_as_standard_input_is_loaded(server: Server) -> None:
+    Path("items.jsonl").write_bytes(b'{"id":"1","who":"a"}\n')
+    place = ["-d", "shop", "-c", "orders", "--endpoint", server.http, "--partition-key", "/who"]
+    with open("items.jsonl", "rb") as file:
+        subprocess.run([*ARMILLARY, "load", "-", *place], stdin=file, timeout=60, check=True)
+    assert items_of(dump(server)) == [{"id": "1", "who": "a"}]
+
+
 def test_bad_records_are_told_by_number_and_the_rest_is_loaded(server: Server) -> None:
     text = b'{"id":"1","who":"a"}\n{"id":\n\n[1]\n{"who":"a"}\n{"id":"2","who":"b"}\n'
     result = load(server, "-", "--partition-key", "/who", given=text)
@@ -243,20 +257,25 @@ def test_a_dump_goes_on_from_its_checkpoint(server: Server) -> None:
     items = b"".join(b'{"id":"%04d","who":"a"}\n' % number for number in range(2500))
     assert load(server, "-", "--partition-key", "/who", given=items).returncode == 0
     whole = dump(server)
-    task = {
-        "dump": server.http.rstrip("/") + "/dbs/shop/colls/orders",
-        "into": "items.jsonl",
-        "form": "False False",
-    }
-    half = whole[: len(whole) // 3]
-    Path("items.jsonl").write_bytes(half + b'{"id":"torn')
-    state = {"size": len(half), "count": 1, "positions": {"0": "done"}}
+    first, position = read_page(server)
+    done = whole[: whole.index(b"\n", whole.index(b'"%s"' % first.encode())) + 1]
+    place = server.http.rstrip("/") + "/dbs/shop/colls/orders"
+    task = {"dump": place, "into": "items.jsonl", "form": "False False"}
+    state = {"size": len(done), "count": done.count(b"\n"), "positions": {"0": position}}
+    Path("items.jsonl").write_bytes(done + b'{"id":"torn')
     Path("done").write_text(json.dumps({"task": task, "state": state}))
     dump(server, "-o", "items.jsonl", "--checkpoint", "done")
-    assert Path("items.jsonl").read_bytes() == half
-    dump(server, "-o", "items.jsonl", "--checkpoint", "done")
+    assert 0 < len(done) < len(whole)
     assert Path("items.jsonl").read_bytes() == whole
     assert not Path("done").exists()
+
+
+def read_page(server: Server) -> tuple[str, str]:
+    """The last id of the first page of the container, and where the next page begins."""
+    client = Client(Account(server.http, server.key))
+    answer = client.must_send("GET", "/dbs/shop/colls/orders/docs", {"x-ms-documentdb-partitionkeyrangeid": "0"})
+    client.close()
+    return json.loads(answer.body)["Documents"][-1]["id"], answer.headers["x-ms-continuation"]
 
 
 def test_commands_say_what_is_wrong_with_the_server(server: Server) -> None:
@@ -287,6 +306,35 @@ def test_check_says_the_same_of_a_folder_in_use_and_of_one_at_rest() -> None:
     assert in_use.returncode == 0, in_use.stderr
     assert at_rest.stdout == b"1 containers, 1 partitions, 1 items: nothing is wrong\n"
     assert (in_use.stdout, in_use.returncode) == (at_rest.stdout, at_rest.returncode)
+
+
+def test_check_finds_damage_in_a_folder_in_use_and_in_one_at_rest() -> None:
+    with start_server(["--data", "store", "--port", "0"]) as server:
+        assert load(server, "-", "--partition-key", "/who", given=b'{"id":"1","who":"a"}').returncode == 0
+    damage_items(Path("store"))
+    at_rest = run("check", "--data", "store")
+    with start_server(["--data", "store", "--port", "0"]):
+        in_use = run("check", "--data", "store")
+    assert at_rest.returncode == 1
+    assert at_rest.stdout.startswith(b"shop/orders range 0 ")
+    assert at_rest.stderr.endswith(b" wrong in store\n")
+    assert (in_use.stdout, in_use.stderr, in_use.returncode) == (at_rest.stdout, at_rest.stderr, at_rest.returncode)
+
+
+def damage_items(folder: Path) -> None:
+    """Take an item away and leave everything that belongs to it."""
+    engine = LmdbEngine(folder)
+    try:
+        (container,) = Database(engine, Clock()).every_container()
+
+        def work(view: View) -> Changes:
+            ((key, _),) = view.scan(ITEM, ITEM + b"\xff")
+            return Changes({key: None}, view.header)
+
+        (outcome,) = engine.write(container.row.ranges[0].partition, [work])
+        assert isinstance(outcome, Applied)
+    finally:
+        engine.close()
 
 
 def test_check_makes_no_data_folder() -> None:

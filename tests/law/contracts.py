@@ -38,7 +38,7 @@ LAYERS: Final = (
 STRANGERS: Final = (
     ("api.nosql", "api.mongo", "api.table", "api.gremlin"),
     ("lang.sql", "lang.mongo", "lang.odata", "lang.gremlin"),
-    ("kv.memory", "kv.lmdb", "kv.cassandra"),
+    ("kv.memory", "kv.lmdb", "kv.cassandra_engine"),
 )
 
 # One colour: everything below the server is plain synchronous code; only engines hold locks and threads of their own.

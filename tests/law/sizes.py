@@ -4,13 +4,13 @@
 """
 
 import ast
-import io
 import sys
 import tokenize
 from collections.abc import Iterable
+from functools import cache
 from typing import Final, NamedTuple
 
-from tests.law.source import PACKAGE, Source, read_product
+from tests.law.source import PACKAGE, Source, read_product, read_tokens
 
 FILE_LINES: Final = 600
 FUNCTION_LINES: Final = 60
@@ -53,8 +53,9 @@ def measure_arguments(sources: Iterable[Source]) -> list[Size]:
     ]
 
 
-def _functions(source: Source) -> Iterable[Function]:
-    return (node for node in ast.walk(source.tree) if isinstance(node, Function))
+@cache
+def _functions(source: Source) -> tuple[Function, ...]:
+    return tuple(node for node in ast.walk(source.tree) if isinstance(node, Function))
 
 
 def _count_arguments(node: Function) -> int:
@@ -86,11 +87,7 @@ def measure_prose(sources: Iterable[Source]) -> list[Size]:
 
 
 def count_prose(source: Source) -> int:
-    comments = {
-        token.start[0]
-        for token in tokenize.generate_tokens(io.StringIO(source.text).readline)
-        if token.type == tokenize.COMMENT
-    }
+    comments = {token.start[0] for token in read_tokens(source.text) if token.type == tokenize.COMMENT}
     for node in ast.walk(source.tree):
         if isinstance(node, ast.Module | ast.ClassDef | Function) and ast.get_docstring(node):
             first = node.body[0]

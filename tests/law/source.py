@@ -96,10 +96,17 @@ def _product_modules() -> frozenset[str]:
     return frozenset(source.module for source in read_product())
 
 
+@cache
+def read_tokens(text: str) -> tuple[tokenize.TokenInfo, ...]:
+    return tuple(tokenize.generate_tokens(io.StringIO(text).readline))
+
+
+@cache
 def strip_prose(text: str) -> list[tuple[int, str]]:
-    """The code of a file line by line, without its comments and strings."""
+    """The code of a file line by line, without its comments; a text is `""`."""
+    kept = {tokenize.NAME: None, tokenize.NUMBER: None, tokenize.OP: None, tokenize.STRING: '""'}
     lines: dict[int, list[str]] = {}
-    for token in tokenize.generate_tokens(io.StringIO(text).readline):
-        if token.type in (tokenize.NAME, tokenize.NUMBER, tokenize.OP):
-            lines.setdefault(token.start[0], []).append(token.string)
+    for token in read_tokens(text):
+        if token.type in kept:
+            lines.setdefault(token.start[0], []).append(kept[token.type] or token.string)
     return [(number, " ".join(words)) for number, words in lines.items()]

@@ -25,6 +25,7 @@ DRIVERS: Final = {
 
 # Imports inside a function: importer, what it imports, and why not at the top.
 LATE: Final = {
+    ("armillary", "importlib"): "importlib.metadata costs more than the whole command line; few ask for the version",
     ("cli.meter", "rich"): "20 ms, and only a terminal sees it",
     ("server.certificate", "cryptography"): "40 ms, needed once in the life of a data folder",
     ("server.start", "kv.lmdb"): "an optional engine: a server in memory never loads it",

@@ -62,9 +62,7 @@ def command(
         writer = Writer(stream, array, system)
         copy = Copy(target, writer, keep, meter)
         copy.restore(state)
-        with ThreadPoolExecutor(connections) as pool:
-            for _ in pool.map(copy.read_range, list_ranges(target)):
-                pass  # what a thread raised is raised here
+        copy.read_ranges(list_ranges(target), connections)
         writer.finish()
     keep.remove()
     click.echo(meter.describe(), err=True)
@@ -112,6 +110,7 @@ class Copy:
         self._lock = threading.Lock()
         self._positions: dict[str, str] = {}
         self._kept = time.monotonic()
+        self._stopping = False
 
     def restore(self, state: dict[str, object]) -> None:
         """Go on from what a checkpoint says."""
@@ -120,11 +119,19 @@ class Copy:
             self._writer.count = count
             self._positions = {str(name): str(position) for name, position in positions.items()}
 
-    def read_range(self, name: str) -> None:
-        """Copy one range to its end."""
+    def read_ranges(self, names: Sequence[str], connections: int) -> None:
+        """Copy ranges to their ends; what goes wrong with one stops all."""
+        with ThreadPoolExecutor(connections) as pool:
+            try:
+                for done in [pool.submit(self._read_range, name) for name in names]:
+                    done.result()
+            finally:
+                self._stopping = True
+
+    def _read_range(self, name: str) -> None:
         client = Client(self._target.account)
         try:
-            while self._positions.get(name) != _DONE:
+            while self._positions.get(name) != _DONE and not self._stopping:
                 headers = {"x-ms-documentdb-partitionkeyrangeid": name, "x-ms-max-item-count": _PAGE}
                 if position := self._positions.get(name):
                     headers["x-ms-continuation"] = position

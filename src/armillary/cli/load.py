@@ -6,7 +6,9 @@ a load may be interrupted anywhere and repeated.
 """
 
 import json
+import os
 import re
+import stat
 import threading
 import time
 from collections import deque
@@ -198,7 +200,9 @@ def _done_before(keep: Checkpoint) -> int:
 
 
 def _size_of(source: BufferedReader) -> int | None:
-    return Path(source.name).stat().st_size if source.seekable() else None
+    """The bytes of a file, also of one that is piped in; None where nobody can know."""
+    status = os.fstat(source.fileno())
+    return status.st_size if stat.S_ISREG(status.st_mode) else None
 
 
 def _read_definition(target: Container) -> KeyDefinition:

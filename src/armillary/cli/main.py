@@ -13,7 +13,16 @@ from armillary.errors import Refusal
 
 __all__ = ["VERBS", "command", "main"]
 
-VERBS: Final = ("serve", "run", "check", "load", "dump", "key", "config", "cert")
+VERBS: Final = {
+    "serve": "Start the server, and serve until it is told to stop.",
+    "run": "Start a fresh server, run a command against it, stop the server.",
+    "check": "Walk everything in a data folder and say what is wrong.",
+    "load": "Load items from a file or a pipe into a container.",
+    "dump": "Write all items of a container into a file or a pipe.",
+    "key": "Hash a partition-key value: its effective key and range.",
+    "config": "Show every setting, its value, and where the value came from.",
+    "cert": "Write the certificate of the server for a trust store.",
+}
 
 
 class Verbs(click.Group):
@@ -28,6 +37,10 @@ class Verbs(click.Group):
         # One verb is loaded, not eight: the start of the command is most of its time.
         found: click.Command = import_module(f"armillary.cli.{cmd_name}").command
         return found
+
+    def format_commands(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(VERBS.items()))
 
     def invoke(self, ctx: click.Context) -> object:
         try:

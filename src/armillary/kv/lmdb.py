@@ -299,13 +299,14 @@ class LmdbEngine:
 
     def check_readers(self) -> int:
         """Free the slots of readers that died, in all that is open here; how many there were. Slots pin old pages."""
-        freed = 0
-        for opened in self._environments.each():
-            try:
-                freed += opened.handle.environment.reader_check()
-            finally:
+        found = self._environments.each()
+        try:
+            return sum(opened.handle.environment.reader_check() for opened in found)
+        except lmdb.Error as error:
+            raise _translate(error, self.path) from error
+        finally:
+            for opened in found:
                 opened.pins.pop()
-        return freed
 
     def measure(self, partition: bytes) -> Sizes:
         """What the files of a partition take on the disk."""
@@ -326,8 +327,10 @@ class LmdbEngine:
 
     def find_index(self, partition: bytes) -> Opened[Handle] | None:
         """The open index of a partition; None when it never had one."""
+        if (partition, INDEX) in self._environments:
+            return self.pin_index(partition)
         place = self._folder.locate(partition)
-        if (partition, INDEX) in self._environments or (place / INDEX).exists():
+        if (place / INDEX).exists():
             return self.pin_index(partition)
         if not place.exists():
             raise _miss(partition)

@@ -166,13 +166,13 @@ class NoTerms:
     def __init__(self) -> None:
         self.watermark = self.synced = 0
 
-    def scan(self, start: Term, stop: Term, *, reverse: bool = False, page: int = 0) -> Iterator[list[Term]]:  # noqa: ARG002
+    def scan(self, start: Term, stop: Term, *, reverse: bool = False, page: int = 0) -> Iterator[list[Term]]:  # noqa: ARG002 - the shape of the contract
         return iter(())
 
-    def seek(self, at: Term) -> Term | None:  # noqa: ARG002
+    def seek(self, at: Term) -> Term | None:  # noqa: ARG002 - the shape of the contract
         return None
 
-    def count(self, start: Term, stop: Term) -> int:  # noqa: ARG002
+    def count(self, start: Term, stop: Term) -> int:  # noqa: ARG002 - the shape of the contract
         return 0
 
     def __enter__(self) -> Self:

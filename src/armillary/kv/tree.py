@@ -63,28 +63,32 @@ EMPTY: Final[Tree[Any, Any]] = Tree(Node([], [], None), 0)
 class Edit(Generic[Key, Value]):
     """Changes to a tree. The one they began with stays as it was; `tree` is what they come to, for keeps at the end."""
 
+    __slots__ = ("_depth", "_root")
+
     def __init__(self, tree: Tree[Key, Value]) -> None:
-        self.tree = tree
+        self._root, self._depth = tree
+
+    @property
+    def tree(self) -> Tree[Key, Value]:
+        return Tree(self._root, self._depth)
 
     def put(self, key: Key, value: Value) -> None:
-        root = self._own(self.tree.root)
-        depth = self.tree.depth
-        right = self._put(root, depth, key, value)
+        root = self._root = self._own(self._root)
+        right = self._put(root, self._depth, key, value)
         if right is not None:
-            root = Node([root.keys[0], right.keys[0]], [root, right], self)
-            depth += 1
-        self.tree = Tree(root, depth)
+            self._root = Node([root.keys[0], right.keys[0]], [root, right], self)
+            self._depth += 1
 
     def delete(self, key: Key) -> None:
         if self.tree.get(key) is None:
             return
-        root = self._own(self.tree.root)
-        depth = self.tree.depth
-        self._delete(root, depth, key)
-        while depth and len(root.keys) == 1:
-            root = root.values[0]
-            depth -= 1
-        self.tree = Tree(root, depth) if root.keys else EMPTY
+        self._root = self._own(self._root)
+        self._delete(self._root, self._depth, key)
+        while self._depth and len(self._root.keys) == 1:
+            self._root = self._root.values[0]
+            self._depth -= 1
+        if not self._root.keys:
+            self._root, self._depth = EMPTY
 
     def _own(self, node: Node) -> Node:
         return node if node.owner is self else Node(node.keys.copy(), node.values.copy(), self)

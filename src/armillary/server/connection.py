@@ -32,6 +32,7 @@ from armillary.wire.http import (
 __all__ = ["Connection"]
 
 _LINGER: Final = 2.0
+_TURNS: Final = 16  # requests of one client in a row, before others have their turn
 _IDLE: Final = Stage.IDLE
 _HEAD: Final = Stage.HEAD
 _BODY: Final = Stage.BODY
@@ -152,7 +153,12 @@ class Connection(asyncio.Protocol):
 
     def _take_waiting(self) -> None:
         waiting = self._waiting
+        turns = _TURNS
         while waiting and self._request is None and not self._full:
+            if not turns:
+                self._service.call_soon(self._take_waiting)
+                break
+            turns -= 1
             self._take(waiting.popleft())
         if bool(waiting) is not self._held and not self._transport.is_closing():
             self._held = bool(waiting)

@@ -6,8 +6,8 @@
 
 Only the parent knows signals: its children ignore SIGTERM and SIGINT and end when their control socket says so, or
 closes, as it does when the parent is killed. The first signal lets everybody finish; the second kills. A child that
-dies is started again, at once the first time, then later and later while it keeps dying. If the first worker cannot
-start, its reason is raised here and nothing runs.
+dies is started again, at once the first time, then later and later while it keeps dying. If one cannot start at
+the first time, its reason is raised here and nothing runs.
 """
 
 import gc
@@ -49,7 +49,7 @@ class Role:
 
 
 def run_family(roles: list[Role], on_ready: Callable[[], None], on_stop: Callable[[], None]) -> int:
-    """Run until a signal; the exit code. The first role is the one whose readiness counts."""
+    """Run until a signal; the exit code. Roles start one after the other, each when the one before it is ready."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS | {signal.SIGCHLD})
     # Children share these pages as long as nobody writes on them, and the collector writes on what it looks at.
     gc.collect()
@@ -57,7 +57,7 @@ def run_family(roles: list[Role], on_ready: Callable[[], None], on_stop: Callabl
     try:
         for role in roles:
             _start(role, roles)
-        _await_ready(roles[0])
+            _await_ready(role)
         on_ready()
         _watch(roles)
         on_stop()

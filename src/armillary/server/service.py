@@ -78,6 +78,7 @@ class Service:
         self._engine = engine
         self._health = health
         self._loop = asyncio.get_running_loop()
+        self.call_soon = self._loop.call_soon
         if engine.local:
             self._pool = ThreadPoolExecutor(_BLOCKING_THREADS, "block")
             self.writers = Writers(engine, self._loop, bound=limits.write_queue, health=health)

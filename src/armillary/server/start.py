@@ -142,11 +142,18 @@ def _run_alone(plan: Plan, engine: Engine, on_ready: Callable[[], None]) -> int:
     worker, worker_end = socket.socketpair()
     keeper, keeper_end = socket.socketpair()
     thread = Thread(target=keep, args=(_list_jobs(plan, engine), plan.wake, keeper_end), name="keeper", daemon=True)
-    with worker, worker_end, keeper, keeper_end, _signals_to(worker):
+
+    def begin() -> None:
         thread.start()
-        run_worker(plan, engine, worker_end, on_ready)
-        keeper.shutdown(socket.SHUT_WR)
-        thread.join()
+        on_ready()
+
+    with worker, worker_end, keeper, keeper_end, _signals_to(worker):
+        try:
+            run_worker(plan, engine, worker_end, begin)
+        finally:
+            keeper.shutdown(socket.SHUT_WR)
+            if thread.is_alive():
+                thread.join()
     return 0
 
 

@@ -13,8 +13,8 @@ import re
 from typing import Final
 
 from armillary.errors import Kind, Refusal
-from armillary.values import UNDEFINED, KeyValue
 from armillary.json import dump, parse
+from armillary.values import UNDEFINED, KeyValue
 
 HEADER: Final = "x-ms-documentdb-partitionkey"
 

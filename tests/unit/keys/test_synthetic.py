@@ -6,6 +6,7 @@ import random
 import string
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Callable
 from math import sqrt
 from pathlib import Path
@@ -299,8 +300,8 @@ def list_samples(amount: int) -> dict[str, list[str]]:
 
 @pytest.mark.parametrize("kind", ["vin", "uuid", "order", "time"])
 def test_suffixes_of_few_are_even(kind: str) -> None:
-    samples = list_samples(20_000)[kind]
-    for count in (2, 3, 7, 16, 100, 400):
+    samples = list_samples(6_000)[kind]
+    for count in (2, 7, 16, 100):
         check_evenness(samples, [count])
 
 
@@ -316,11 +317,9 @@ def check_evenness(samples: list[str], counts: "range | list[int]") -> None:
     largest = 1 << 48
     places = [pick_slot(sample, largest) for sample in samples]
     for count in counts:
-        found = [0] * count
-        for place in places:
-            found[place % count] += 1
+        found = Counter(map(count.__rmod__, places))
         expected = len(samples) / count
-        square = sum((number - expected) ** 2 for number in found) / expected
+        square = sum((found[slot] - expected) ** 2 for slot in range(count)) / expected
         freedom = count - 1
         bound = freedom * (1 - 2 / (9 * freedom) + 3.0902 * sqrt(2 / (9 * freedom))) ** 3
         assert square < bound, f"{count} suffixes"

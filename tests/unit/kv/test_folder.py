@@ -54,7 +54,7 @@ def test_second_user_is_refused_by_name(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="a server family forks")
 def test_children_hold_the_lock_of_their_parent(tmp_path: Path) -> None:
-    command = [sys.executable, FAMILY, "hold", tmp_path]
+    command: list[str | Path] = [sys.executable, FAMILY, "hold", tmp_path]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as parent:
         assert parent.stdin is not None
         assert parent.stdout is not None

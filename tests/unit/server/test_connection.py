@@ -1,14 +1,19 @@
 """A connection, from outside: order, pressure, time, and what a broken client or a broken handler may not break."""
 
+import contextlib
 import json
 import logging
+import select
 import socket
-from collections.abc import Iterator
+import threading
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from tests.unit.server.rig import Client, Rig, await_condition, run_rig
+from tests.unit.server.rig import DEADLINE, Client, Rig, await_condition, run_rig
 
+from armillary.kv.engine import Outcome, Work
+from armillary.kv.memory import MemoryEngine
 from armillary.server.service import Limits
 from armillary.wire.http import HttpLimits
 
@@ -271,3 +276,51 @@ def test_the_servers_own_pages(rig: Rig) -> None:
         assert client.ask("/_armillary/check").body == b"checked"
         assert client.ask("/_armillary/nothing").status == 404
         assert client.ask("/_explorer/emulator.pem").body == rig.certificate.find_pair().certificate
+
+
+class GatedEngine(MemoryEngine):
+    """Commits wait until the gate is open."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.gate = threading.Event()
+
+    def write(self, partition: bytes, works: Sequence[Work]) -> list[Outcome]:
+        assert self.gate.wait(DEADLINE)
+        return super().write(partition, works)
+
+
+def test_too_many_writes_are_refused_and_the_rest_is_kept() -> None:
+    engine = GatedEngine()
+    with run_rig(Limits(write_queue=2), engine) as rig, contextlib.ExitStack() as stack:
+        clients = [stack.enter_context(rig.connect()) for _ in range(10)]
+        for client in clients:
+            client.send(request("/write", b"k"))
+        ready, _, _ = select.select([client.socket for client in clients], [], [], DEADLINE)
+        assert ready
+        await_condition(lambda: len(rig.app.seen) == 10, "all were handled")
+        engine.gate.set()
+        answers = [client.read() for client in clients]
+        statuses = [answer.status for answer in answers]
+        assert set(statuses) == {201, 503}
+        assert statuses.count(201) in (2, 3)  # two wait, and one may be at the engine
+        assert {answer.json()["code"] for answer in answers if answer.status == 503} == {"BUSY"}
+
+
+def test_an_engine_that_is_not_local_is_called_from_threads() -> None:
+    engine = MemoryEngine()
+    engine.local = False
+    with run_rig(engine=engine) as rig, rig.connect() as client, rig.connect() as other:
+        client.send(request("/gated") + request("/write", b"k"))
+        await_condition(lambda: b"/gated" in rig.app.seen, "a request waits in a thread")
+        assert other.ask("/write", b"k").body == b"Applied 1"
+        assert other.ask("/broken").status == 500
+        rig.app.gate.set()
+        assert client.read().body == b"gate 1"
+        assert client.read().body == b"Applied 2"
+
+
+def test_one_client_with_many_requests_does_not_keep_others_waiting(rig: Rig) -> None:
+    with rig.connect() as client:
+        client.send(b"GET /echo HTTP/1.1\r\nHost: a\r\n\r\n" * 1000)
+        assert [client.read().status for _ in range(1000)] == [200] * 1000

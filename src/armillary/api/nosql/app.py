@@ -86,7 +86,7 @@ def _find_handler(request: Request, segments: list[str]) -> Handler:
     path = "/".join(segments[::2])
     if segments and not len(segments) % 2:
         path += "/*"
-    method = request.method
+    method = b"GET" if request.method == b"HEAD" else request.method
     others = FLAGGED.get((method, path))
     if others is not None:
         for other in others:

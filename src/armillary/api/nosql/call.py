@@ -24,6 +24,12 @@ _PAGE: Final = 100
 _LARGEST_PAGE: Final = 1000
 _UNQUOTED: Final = 2
 
+_QUOTA: Final = (
+    "documentSize=2048;documentsSize=52428800;documentsCount=-1;collectionSize=52428800;"
+    "functions=50;storedProcedures=100;triggers=25;"
+)
+_NO_SCRIPTS: Final = "functions=0;storedProcedures=0;triggers=0;"
+
 _HEAD: Final = (
     "x-ms-activity-id: %s\r\nx-ms-request-charge: %.12g\r\nx-ms-request-duration-ms: %.3f\r\n"
     "x-ms-gatewayversion: version=2.14.0\r\nx-ms-serviceversion: version=2.14.0.0\r\nx-ms-schemaversion: 1.18\r\n"
@@ -144,6 +150,18 @@ class Call:
             "link": container.link,
             "rid": container.rid,
         }
+
+    def quota(self, container: Container) -> str:
+        """How much a container holds and may hold, in KB, when the caller asks for it."""
+        if not self.flag(b"x-ms-documentdb-populatequotainfo"):
+            return ""
+        items, size = self.database.usage(container)
+        kilobytes = -(-size // 1024)
+        usage = f"documentSize=0;documentsSize={kilobytes};documentsCount={items};collectionSize={kilobytes};"
+        return (
+            f"x-ms-resource-quota: {_QUOTA}\r\nx-ms-resource-usage: {usage}{_NO_SCRIPTS}\r\n"
+            "x-ms-documentdb-collection-index-transformation-progress: 100\r\n"
+        )
 
     def answer(self, status: int, resource: dict[str, object], charge: float) -> Response:
         """A resource that is no item, with its etag."""

@@ -1,11 +1,10 @@
 """Containers: create, read, replace, delete."""
 
-from armillary.api.nosql.policies import define_container, redefine_container
-from armillary.api.nosql.throughput import read_container_offer
-
 from armillary.api.nosql.call import Call
 from armillary.api.nosql.databases import CHANGE, READ
+from armillary.api.nosql.policies import define_container, redefine_container
 from armillary.api.nosql.resources import render_container
+from armillary.api.nosql.throughput import read_container_offer
 from armillary.database import Container
 from armillary.errors import Kind, Refusal
 from armillary.kv.steps import Steps
@@ -46,7 +45,5 @@ def delete_container(call: Call) -> Steps[Response]:
 def _answer(call: Call, status: int, container: Container, charge: float) -> Response:
     answer = call.answer(status, render_container(container), charge)
     path = container.link.partition("/colls/")[0]
-    more = f"x-ms-alt-content-path: {path}\r\nx-ms-content-path: {container.owner.rid}\r\n"
-    if call.flag(b"x-ms-documentdb-populatequotainfo"):
-        more += "x-ms-documentdb-collection-index-transformation-progress: 100\r\n"
+    more = f"x-ms-alt-content-path: {path}\r\nx-ms-content-path: {container.owner.rid}\r\n" + call.quota(container)
     return answer._replace(head=answer.head + more.encode("latin-1"))

@@ -2,10 +2,9 @@
 
 from typing import Final
 
-from armillary.api.nosql.throughput import read_database_offer
-
 from armillary.api.nosql.call import Call
 from armillary.api.nosql.resources import render_account, render_database
+from armillary.api.nosql.throughput import read_database_offer
 from armillary.json import dump
 from armillary.kv.steps import Steps
 from armillary.units import PRICES

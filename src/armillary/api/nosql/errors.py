@@ -60,6 +60,7 @@ ANSWERS: Final[dict[Kind, Answer]] = {
     Kind.OUTCOME_UNKNOWN: Answer(408, 0, "RequestTimeout"),
     Kind.STOPPING: _UNAVAILABLE,
     Kind.ADDRESS_UNUSABLE: _UNAVAILABLE,
+    Kind.PARTITION_EXISTS: Answer(500, 0, "InternalServerError"),
     Kind.PARTITION_MISSING: Answer(410, 1007, "Gone"),
     Kind.PARTITION_CLOSED: Answer(410, 1007, "Gone"),
     Kind.DEFINITION_NEWER: Answer(410, 1000, "Gone"),

@@ -5,7 +5,7 @@ number of the last row. `AF1~{owner rid}~{kind}~{position}` is its text; another
 server would write, is refused.
 """
 
-from base64 import urlsafe_b64decode, urlsafe_b64encode
+from base64 import b64decode, urlsafe_b64encode
 from binascii import Error
 from typing import Any, Final
 
@@ -30,8 +30,6 @@ def read_items(call: Call) -> Response:
     container = call.container()
     after = _read_position(call, container.rid, "d")
     position = b"" if after is None else _decode(after)
-    if position and position[:1] != ITEM:
-        raise Refusal(Kind.BAD_CONTINUATION, reason="it is no position in a feed of items")
     limits = (call.page_size(), PAGE_BYTES)
     session = call.session(container.row.ranges[0].id)
     factor = call.factor()
@@ -139,6 +137,9 @@ def _encode(position: bytes) -> str:
 
 def _decode(text: str) -> bytes:
     try:
-        return urlsafe_b64decode(text + "=" * (-len(text) % 4))
+        position = b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
     except (Error, ValueError):
         raise Refusal(Kind.BAD_CONTINUATION, reason="its position is damaged") from None
+    if position[:1] != ITEM:
+        raise Refusal(Kind.BAD_CONTINUATION, reason="its position is none in a feed of items")
+    return position

@@ -17,6 +17,7 @@ from armillary.wire.keyheader import dump_key
 ITEM_BYTES: Final = 2 << 20
 _ID_BYTES: Final = 1023
 _SYSTEM: Final = ("_rid", "_self", "_etag", "_attachments", "_ts")
+_TRIGGERS: Final = frozenset((b"x-ms-documentdb-pre-trigger-include", b"x-ms-documentdb-post-trigger-include"))
 _LONGEST_TTL: Final = (1 << 31) - 1
 
 
@@ -62,6 +63,11 @@ def delete_item(call: Call) -> Steps[Response]:
 
 def _read_draft(call: Call, container: Container) -> tuple[str, tuple[KeyValue, ...], Draft]:
     """What a write brings, checked: id, key values, and the item in normal form."""
+    if (
+        b"x-ms-documentdb-pre-trigger-include" in call.headers
+        or b"x-ms-documentdb-post-trigger-include" in call.headers
+    ):
+        raise Refusal(Kind.NOT_BUILT, what="running triggers")
     item = call.body()
     name = item.get("id")
     if not isinstance(name, str) or not name:
@@ -102,4 +108,6 @@ def _item_head(call: Call, container: Container, place: Range, lsn: int, item: I
     own = item.envelope.lsn
     head = call.place_head(charge, container, place, lsn)
     etag = etag_text(item.envelope.etag)
+    if b"x-ms-documentdb-populatequotainfo" in call.headers:
+        head += call.quota(container)
     return f'{head}etag: "{etag}"\r\nx-ms-item-lsn: {own}\r\nx-ms-cosmos-item-llsn: {own}\r\n'.encode("latin-1")

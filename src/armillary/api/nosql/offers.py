@@ -1,10 +1,9 @@
 """Offers: the throughput of containers and databases: read, list, replace."""
 
-from armillary.api.nosql.throughput import read_replacement, render_offer
-
 from armillary.api.nosql.call import Call
 from armillary.api.nosql.databases import CHANGE, READ
 from armillary.api.nosql.feeds import after_number, answer_rows
+from armillary.api.nosql.throughput import read_replacement, render_offer
 from armillary.errors import Kind, Refusal
 from armillary.kv.steps import Steps
 from armillary.store.catalog import OfferRow

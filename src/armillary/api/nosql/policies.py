@@ -262,11 +262,11 @@ POLICIES: Final = (
         always=True,
         fixed=True,
     ),
-    Policy("geospatialConfig", State.STORED, "", _read_geospatial, always=True),
+    Policy("geospatialConfig", State.STORED, "It decides what spatial indexes need.", _read_geospatial, always=True),
     Policy("analyticalStorageTtl", State.STORED, "There is no analytical store.", _read_analytical_ttl),
     Policy("computedProperties", State.STORED, "The queries are read only as far as FROM.", _read_computed),
     Policy("vectorEmbeddingPolicy", State.STORED, "What is in it never changes; more may be added.", _read_vectors),
-    Policy("fullTextPolicy", State.STORED, "", read_fulltext),
+    Policy("fullTextPolicy", State.STORED, "Full-text search comes with the queries.", read_fulltext),
     Policy("changeFeedPolicy", State.STORED, "The retention of all versions and deletes.", _read_change_feed),
     Policy(
         "clientEncryptionPolicy",

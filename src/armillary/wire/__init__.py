@@ -1,0 +1,1 @@
+"""The machines of the wire protocols: bytes become events, events become bytes. No sockets, no clocks, no storage."""

@@ -1,0 +1,59 @@
+"""What is refused before anything starts, and what a server says about itself."""
+
+import pytest
+from tests.unit.server.rig import TestApp
+
+from armillary.config import Settings
+from armillary.errors import Kind, Refusal
+from armillary.server.certificate import Certificate
+from armillary.server.keeper import Wake
+from armillary.server.keys import WELL_KNOWN_KEY, find_keys
+from armillary.server.listeners import open_listeners
+from armillary.server.plan import Plan, choose_limits
+from armillary.server.start import _describe, serve
+
+
+@pytest.mark.parametrize(
+    ("settings", "kind"),
+    [
+        (Settings(memory=True, port=0, workers=2), Kind.NOT_BUILT),
+        (Settings(memory=True, port=0, host="192.0.2.1"), Kind.ADDRESS_UNUSABLE),
+        (Settings(memory=True, port=0, host="0.0.0.0", key=WELL_KNOWN_KEY), Kind.BAD_DEFINITION),
+    ],
+)
+def test_what_cannot_be_served_is_refused(settings: Settings, kind: Kind) -> None:
+    with pytest.raises(Refusal) as refused:
+        serve(settings, lambda engine, _settings, _keys: TestApp(engine), lambda _: None)
+    assert refused.value.kind is kind
+
+
+@pytest.mark.parametrize(
+    ("host", "shown"),
+    [(None, "127.0.0.1"), ("127.0.0.1", "127.0.0.1"), ("0.0.0.0", "127.0.0.1"), ("::1", "[::1]"), ("::", "[::1]")],
+)
+def test_the_endpoint_is_one_a_client_of_this_machine_can_use(host: str | None, shown: str) -> None:
+    settings = Settings(memory=True, port=0, host=host)
+    listeners = open_listeners(host, 0)
+    wake = Wake()
+    plan = Plan(
+        settings=settings,
+        keys=find_keys(settings),
+        certificate=Certificate(None),
+        listeners=listeners,
+        limits=choose_limits(settings, 1024),
+        make_app=lambda engine, _settings, _keys: TestApp(engine),
+        make_jobs=lambda _engine, _settings, _keys: (),
+        wake=wake,
+    )
+    ready = _describe(plan)
+    port = listeners[0].getsockname()[1]
+    for listener in listeners:
+        listener.close()
+    wake.close()
+    assert (ready.endpoint, ready.http) == (f"https://{shown}:{port}/", f"http://{shown}:{port}/")
+    assert ready.connection_string == f"AccountEndpoint={ready.endpoint};AccountKey={plan.keys.primary};"
+
+
+@pytest.mark.parametrize(("descriptors", "connections"), [(256, 138), (1024, 138), (4096, 2832), (65536, 10_000)])
+def test_connections_leave_room_for_the_store(descriptors: int, connections: int) -> None:
+    assert choose_limits(Settings(), descriptors).connections == connections
