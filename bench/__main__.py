@@ -18,6 +18,7 @@ def read_arguments() -> argparse.Namespace:
     parser.add_argument("--seconds", type=float, default=3.0, help="length of a turn")
     parser.add_argument("--connections", type=int, nargs="+", default=[16, 64])
     parser.add_argument("--items", type=int, default=1_000_000, help="items of the large container; 0 leaves it out")
+    parser.add_argument("--no-blocks", action="store_true", help="our server alone: size, start, scale")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--out", type=Path, help="the page to write; by default bench/results/<today>.md")
     return parser.parse_args()
@@ -33,15 +34,18 @@ def main() -> None:
     peers.CACHE.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=peers.CACHE) as folder:
         plan = blocks.Plan(arguments.rounds, arguments.seconds, arguments.connections, arguments.seed, Path(folder))
-        findings = measure(plan, missing, arguments.items)
+        rest = scale.measure_rest(plan)
+        bare = store.measure_store(plan.folder / "store", plan.seed)
+        found = [] if arguments.no_blocks else measure_blocks(plan, missing)
+        large = scale.measure_scale(plan, arguments.items, tell) if arguments.items else None
+        findings = report.Findings(plan, missing, bare, found, large, rest)
     page = arguments.out or peers.ROOT / "bench" / "results" / f"{datetime.now(UTC):%Y%m%d}.md"
     page.write_text(report.draw_page(findings), encoding="utf-8")
     print(report.draw_goals(findings), page, sep="\n")
 
 
-def measure(plan: blocks.Plan, missing: dict[str, str], items: int) -> report.Findings:
-    rest = scale.measure_rest(plan)
-    bare = store.measure_store(plan.folder / "store", plan.seed)
+def measure_blocks(plan: blocks.Plan, missing: dict[str, str]) -> list[blocks.Block]:
+    """All servers, started and filled one after the other, then measured in turns."""
     with ExitStack() as stack:
         servers = []
         for peer in peers.PEERS:
@@ -49,8 +53,7 @@ def measure(plan: blocks.Plan, missing: dict[str, str], items: int) -> report.Fi
                 tell(f"starting {peer.name}")
                 servers.append(stack.enter_context(peers.start(peer, plan.folder / peer.name.replace(" ", ""))))
                 blocks.prepare(servers[-1], blocks.ITEMS, plan.seed)
-        found = blocks.run_blocks(servers, plan, tell)
-    return report.Findings(plan, missing, bare, found, scale.measure_scale(plan, items, tell) if items else None, rest)
+        return blocks.run_blocks(servers, plan, tell)
 
 
 def tell(what: str) -> None:

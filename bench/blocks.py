@@ -56,6 +56,7 @@ class Block(NamedTuple):
         spread = max(floor) / min(floor)
         bad = [name for name, rounds in self.results.items() if any(result.bad for result in rounds)]
         return [
+            *(["fewer than three rounds"] if len(floor) < 3 else []),
             *([f"the floor is only {lead:.2f} times the fastest server"] if lead < 1.5 else []),
             *([f"the floor's fastest round is {spread:.2f} times its slowest"] if spread >= 1.5 else []),
             *([f"refused or broken answers: {', '.join(bad)}"] if bad else []),

@@ -9,10 +9,11 @@ the container, looks again and repeats the whole operation.
 """
 
 import os
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeAlias
 from urllib.parse import quote
 
 from armillary.clock import Clock
@@ -25,6 +26,8 @@ from armillary.kv.steps import Block, Commit, Steps
 from armillary.store import catalog
 from armillary.store.catalog import ContainerRow, DatabaseRow, OfferRow, Range, Stamp
 from armillary.store.check import Subject, check_partition, check_ranges, find_orphans
+from armillary.store.feed import Changes as FeedPage
+from armillary.store.feed import find_start, read_changes
 from armillary.store.items import (
     NO_CONDITION,
     Condition,
@@ -38,7 +41,7 @@ from armillary.store.items import (
 )
 from armillary.store.layout import CATALOG, GONE, ITEM, Header, header_state, new_header
 from armillary.store.places import find_place, logical_code
-from armillary.store.reading import ItemPage, read_item, read_stretch, stretch_of
+from armillary.store.reading import ItemPage, Scope, read_item, read_stretch, scope_of
 from armillary.store.rules import Rules, first_aging
 from armillary.store.transaction import Moment, Transaction, check_header
 from armillary.units import price_feed, price_read, price_write
@@ -52,19 +55,30 @@ _HEADER_SAFE: Final = " !\"$&'()*+,/:;<=>@[]^`{|}~"
 
 @dataclass(frozen=True, slots=True)
 class Container:
-    """One version of a container, ready for use; `link` is its path in names, as a header can carry it."""
+    """One version of a container, ready for use; `link` is its path in names, as a header can carry it.
+
+    `bounds` are the item keys between which its ranges lie, in order, from the first to the last.
+    """
 
     row: ContainerRow
     owner: DatabaseRow
     key: KeyDefinition
     rules: Rules
     ranges: tuple[EpkRange, ...]
+    bounds: tuple[bytes, ...]
     rid: str
     link: str
 
     @property
     def definition(self) -> dict[str, Any]:
         return self.row.definition
+
+
+Session: TypeAlias = Callable[[Range], int]
+
+
+def _no_session(_: Range) -> int:
+    return 0
 
 
 class Read(NamedTuple):
@@ -86,10 +100,19 @@ class Wrote(NamedTuple):
 
 
 class Feed(NamedTuple):
-    """A page of items; `after` is empty at the end."""
+    """A page of items; `page.next` is empty at the end."""
 
     page: ItemPage
     place: Range
+    charge: float
+
+
+class ChangeFeed(NamedTuple):
+    """A page of changes, and the LSN of their partition."""
+
+    changes: FeedPage
+    place: Range
+    lsn: int
     charge: float
 
 
@@ -228,9 +251,14 @@ class Database:
     # ---- items
 
     def read_item(
-        self, container: Container, values: Sequence[KeyValue], name: str, session: int = 0, factor: float = 1.0
+        self,
+        container: Container,
+        values: Sequence[KeyValue],
+        name: str,
+        session: Session = _no_session,
+        factor: float = 1.0,
     ) -> Read:
-        """A point read; `session` is the LSN that the caller has seen."""
+        """A point read; `session` tells the LSN that the caller has seen of a range."""
         spot = find_place(container.key, values, name)
         place = self.route(container, spot.item)
         with self.engine.read(place.partition) as reader:
@@ -277,34 +305,58 @@ class Database:
         written: Written = done.result
         return Wrote(written, place, done.lsn, price_write(written.old_size))
 
-    def read_feed(
-        self, container: Container, within: EpkRange, after: bytes, limits: tuple[int, int], session: int = 0
-    ) -> Feed:
-        """A page of the items in a range, behind a position; `limits` are items and bytes."""
-        start, stop = stretch_of(within.start, within.stop)
-        return self._stretch(container, max(start, after + b"\0" if after else start), stop, limits, session)
-
-    def read_key_feed(
-        self, container: Container, values: Sequence[KeyValue], after: bytes, limits: tuple[int, int], session: int = 0
-    ) -> Feed:
-        """The same for one logical partition."""
+    def scope(self, container: Container, values: Sequence[KeyValue]) -> Scope:
+        """The items of one logical partition, or of all that begin with a prefix of a hierarchical key."""
+        if not container.key.is_complete(values):
+            return scope_of(container.key.range_of(values))
         start = ITEM + logical_code(container.key, values)[0]
-        return self._stretch(container, after + b"\0" if after else start, start + b"\xff", limits, session)
+        return Scope(start, start + b"\xff")
 
-    def _stretch(self, container: Container, start: bytes, stop: bytes, limits: tuple[int, int], session: int) -> Feed:
-        place = self.route(container, start)
+    def read_feed(
+        self, container: Container, scope: Scope, limits: tuple[int, int], session: Session = _no_session
+    ) -> Feed:
+        """A page of the items of a scope; `limits` are items and bytes. Ranges with nothing in them are passed over."""
+        visits = 0
+        start = scope.start
+        while True:
+            place, end = self._route_scope(container, start)
+            with self.engine.read(place.partition) as reader:
+                _check_reader(reader, container, place, session)
+                stop = min(end, scope.stop)
+                page = read_stretch(reader, start, stop, container.rules, self.clock.ticks(), limits)
+            visits += 1
+            if not page.next and end < scope.stop:
+                page = page._replace(next=end)
+            if page.items or not page.next:
+                return Feed(page, place, price_feed(len(page.items), page.size, visits))
+            start = page.next
+
+    def read_changes(
+        self, container: Container, scope: Scope, start: int | None, since: int, limits: tuple[int, int]
+    ) -> ChangeFeed:
+        """What changed among the items of a scope, in one partition: behind a position, since a moment in ticks when
+        that is positive, or from now on when the start is None.
+        """
+        place = self.route(container, scope.start)
         with self.engine.read(place.partition) as reader:
-            _check_reader(reader, container, place, session)
-            page = read_stretch(reader, start, stop, container.rules, self.clock.ticks(), limits)
-        return Feed(page, place, price_feed(len(page.items), page.size))
+            _check_reader(reader, container, place, _no_session)
+            if start is None:
+                start = reader.lsn
+            elif since:
+                start = find_start(reader, since)
+            changes = read_changes(reader, scope, start, container.rules, self.clock.ticks(), limits)
+            lsn = reader.lsn
+        return ChangeFeed(changes, place, lsn, price_feed(len(changes.items), changes.size))
 
     def route(self, container: Container, key: bytes) -> Range:
         """The range that an item key falls into."""
-        ranges = container.row.ranges
-        if len(ranges) == 1:
-            return ranges[0]
-        epk = key[1:]
-        return next(place for place, bounds in zip(ranges, container.ranges, strict=True) if bounds.contains(epk))
+        return self._route_scope(container, key)[0]
+
+    def _route_scope(self, container: Container, key: bytes) -> tuple[Range, bytes]:
+        """The same, and the item key at which the range ends."""
+        bounds = container.bounds
+        at = bisect_right(bounds, key) - 1 if len(bounds) > 2 else 0
+        return container.row.ranges[at], bounds[at + 1]
 
     # ---- the whole
 
@@ -403,13 +455,16 @@ def compile_container(row: ContainerRow, owner: DatabaseRow) -> Container:
     )
     key = read_definition(row.definition["partitionKey"])
     ranges = tuple(read_range(place.low, place.high) for place in row.ranges)
-    return Container(row, owner, key, rules, ranges, row.rid, quote(f"dbs/{owner.id}/colls/{row.id}", _HEADER_SAFE))
+    bounds = (ITEM, *(ITEM + found.stop.rstrip(b"\0") for found in ranges))
+    link = quote(f"dbs/{owner.id}/colls/{row.id}", _HEADER_SAFE)
+    return Container(row, owner, key, rules, ranges, bounds, row.rid, link)
 
 
-def _check_reader(reader: Reader, container: Container, place: Range, session: int) -> None:
+def _check_reader(reader: Reader, container: Container, place: Range, session: Session) -> None:
     check_header(reader.header, place.partition, container.rules.version)
-    if reader.lsn < session:
-        raise Refusal(Kind.SESSION_AHEAD, asked=session, lsn=reader.lsn, place=place)
+    asked = session(place)
+    if reader.lsn < asked:
+        raise Refusal(Kind.SESSION_AHEAD, asked=asked, lsn=reader.lsn, place=place)
 
 
 def _close(view: View) -> Changes:

@@ -1,7 +1,7 @@
 """The Python client in both its forms under one face: what is asynchronous is run to its end, call by call."""
 
 import asyncio
-from collections.abc import AsyncIterable, Callable, Iterator
+from collections.abc import AsyncIterable, Iterator
 from contextlib import contextmanager
 from inspect import isawaitable
 from typing import Any, Final, NamedTuple
@@ -21,7 +21,7 @@ class Driven:
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self._subject, name)
-        return (lambda *args, **kwargs: self._settle(found(*args, **kwargs))) if callable(found) else found
+        return (lambda *args, **kwargs: self._settle(found(*args, **kwargs))) if callable(found) else self._settle(found)
 
     def _settle(self, value: Any) -> Any:
         if isawaitable(value):
@@ -96,6 +96,3 @@ class Heard:
 
     def __call__(self, headers: Any, *_: object) -> None:
         self.headers = {name.lower(): value for name, value in dict(headers).items()}
-
-
-Hook = Callable[..., None]

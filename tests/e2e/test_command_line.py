@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import socket
 import stat
 import subprocess
 import sys
@@ -156,6 +157,23 @@ def test_run_passes_signals_on_and_stops_the_server() -> None:
         assert process.wait(30) == 9
     with pytest.raises(ConnectionRefusedError):
         HTTPConnection("127.0.0.1", port, timeout=5).connect()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells a child that its parent was killed")
+def test_a_server_ends_with_a_parent_that_is_killed() -> None:
+    program = (
+        "import signal; from armillary.cli.child import start_server\n"
+        "with start_server(['--memory', '--port', '0']) as server: print(server.http, flush=True); signal.pause()"
+    )
+    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE) as parent:
+        assert parent.stdout is not None
+        port = int(port_of(parent.stdout.readline().decode().strip()))
+        with socket.create_connection(("127.0.0.1", port), timeout=30) as connection:
+            connection.sendall(b"GET /_armillary/health HTTP/1.1\r\nHost: x\r\n\r\n")
+            assert connection.recv(12) == b"HTTP/1.1 200"
+            parent.kill()
+            while connection.recv(4096):
+                pass  # the rest of the answer; then the server closes, as it stops
 
 
 def load(server: Server, *arguments: str, given: bytes = b"") -> "subprocess.CompletedProcess[bytes]":

@@ -17,11 +17,13 @@ from armillary.clock import TICKS_PER_SECOND, Clock
 from armillary.database import Container, Database, Read, Wrote
 from armillary.errors import Kind, Refusal
 from armillary.json import dump, load
+from armillary.keys.ranges import EVERYTHING
 from armillary.kv.engine import Applied, Work
 from armillary.kv.memory import MemoryEngine
 from armillary.kv.steps import drive
 from armillary.store.expiry import is_aging, move_aging, next_expiry, remove_expired
 from armillary.store.items import Condition, Draft, Mode, etag_text
+from armillary.store.reading import scope_of
 from armillary.store.transaction import Moment
 
 T = TypeVar("T")
@@ -191,13 +193,28 @@ class StoreMachine(RuleBasedStateMachine):
     def read_feed(self, page: int) -> None:
         """Every item that is there comes once, whatever the size of the pages."""
         found = []
-        after = b""
+        scope = scope_of(EVERYTHING)
         while True:
-            feed = self.database.read_feed(self.container, self.container.ranges[0], after, (page, 1 << 20))
+            feed = self.database.read_feed(self.container, scope, (page, 1 << 20))
             found += [(load(item.body)["pk"], load(item.body)["id"]) for item in feed.page.items]
-            after = feed.page.after
-            if not after:
+            if not feed.page.next:
                 break
+            scope = scope._replace(start=feed.page.next)
+        assert sorted(found, key=str) == sorted((each for each in self.model.items if self.model.alive(*each)), key=str)
+
+    @rule(page=PAGES)
+    def read_changes(self, page: int) -> None:
+        """Every item that is there comes once, in the order of LSNs."""
+        position, found, lsns = 0, [], []
+        while True:
+            feed = self.database.read_changes(self.container, scope_of(EVERYTHING), position, 0, (page, 1 << 20))
+            found += [(load(item.body)["pk"], load(item.body)["id"]) for item in feed.changes.items]
+            lsns += [item.envelope.lsn for item in feed.changes.items]
+            position = feed.changes.position
+            if not feed.changes.more:
+                break
+        assert lsns == sorted(set(lsns))
+        assert position == feed.lsn
         assert sorted(found, key=str) == sorted((each for each in self.model.items if self.model.alive(*each)), key=str)
 
     @invariant()

@@ -2,7 +2,8 @@
 
 Used by `armillary run` and by the pytest plugin, which loads in every pytest run of the machine: this module imports
 nothing but small parts of the standard library. The child has a session of its own, so that an interrupt typed at the
-terminal reaches the program under test and not the server it still needs.
+terminal reaches the program under test and not the server it still needs; where the system allows it, the child ends
+with its parent even if that is killed.
 """
 
 import json
@@ -49,7 +50,7 @@ class Server(NamedTuple):
 def start_server(options: Sequence[str]) -> Iterator[Server]:
     """A server started with these options of `serve`, as long as the block lasts."""
     # -P keeps the working folder off the search path: a file `json.py` in it must not reach the server.
-    command = [sys.executable, "-P", "-m", "armillary.cli", "serve", *options, "--ready-json"]
+    command = [sys.executable, "-P", "-m", "armillary.cli", "serve", *options, "--ready-json", "--with-parent"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, start_new_session=True) as process:
         try:
             yield _await_ready(process)

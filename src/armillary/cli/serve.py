@@ -1,8 +1,11 @@
 """`armillary serve`: the one place where engine, database, API and server meet."""
 
+import ctypes
 import json
+import signal
 import sys
 from pathlib import Path
+from typing import Final
 
 import click
 
@@ -16,7 +19,8 @@ from armillary.server.start import Ready, serve
 
 __all__ = ["command", "describe_ready"]
 
-_SNIPPET = """\
+_PR_SET_PDEATHSIG: Final = 1
+_SNIPPET: Final = """\
 from azure.cosmos import CosmosClient, PartitionKey
 client = CosmosClient("{http}", "{key}")
 orders = client.create_database_if_not_exists("shop").create_container_if_not_exists("orders", PartitionKey("/who"))
@@ -26,7 +30,8 @@ print(orders.read_item("1001", partition_key="ada"))"""
 
 @add_settings()
 @click.command(name="serve")
-def command(config_file: Path | None, **flags: str | bool | None) -> None:
+@click.option("--with-parent", is_flag=True, help="Stop when the process that started this one ends (Linux only).")
+def command(config_file: Path | None, with_parent: bool, **flags: str | bool | None) -> None:
     """Start the server, and serve until it is told to stop (SIGTERM, Ctrl-C).
 
     HTTP and HTTPS are served on the same port, on this machine only unless --host says otherwise. Every option can be
@@ -42,6 +47,8 @@ def command(config_file: Path | None, **flags: str | bool | None) -> None:
     Exit codes: 0 stopped as told, 2 a wrong setting, 3 the data folder cannot be used, 4 the address cannot be used.
     """
     settings, _ = load_settings(flags, config_file)
+    if with_parent:
+        _follow_parent()
     started = False
 
     def announce(ready: Ready) -> None:
@@ -81,6 +88,12 @@ def describe_ready(ready: Ready) -> str:
         "",
         f"armillary {__version__} serves until Ctrl-C",
     ))  # fmt: skip
+
+
+def _follow_parent() -> None:
+    """Be told to stop when the parent ends, also when it is killed and can tell nobody."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 def _explain(settings: Settings, error: OSError) -> str:

@@ -181,10 +181,10 @@ def open_cluster(hosts: Sequence[str], port: int) -> Cluster:
 
 
 def ask_traits(cluster: Cluster, session: Session) -> dict[str, Traits]:
-    """The traits of every node that is up: settings belong to nodes, not to clusters."""
+    """The traits of every node that is not known to be down: settings belong to nodes, not to clusters."""
     found: dict[str, Traits] = {}
     for host in cluster.metadata.all_hosts():
-        if host.is_up:
+        if host.is_up is not False:
             rows = session.execute("SELECT name, value FROM system_views.settings", host=host, timeout=SLOW)
             found[str(host.endpoint)] = read_traits(dict(rows))
     return found

@@ -29,7 +29,7 @@ EACH: Final = 3
 class Opened(Generic[Handle]):
     """One open file; `pins` has an element for each user (appending and popping are atomic)."""
 
-    __slots__ = ("close", "closed", "handle", "pins", "used")
+    __slots__ = ("close", "closed", "handle", "pins", "used", "why")
 
     def __init__(self, handle: Handle, close: Callable[[], object]) -> None:
         self.handle = handle
@@ -37,6 +37,7 @@ class Opened(Generic[Handle]):
         self.pins: list[None] = [None]
         self.closed = False
         self.used = 0
+        self.why: Refusal | None = None
 
 
 class Environments(Generic[Handle]):
@@ -70,7 +71,7 @@ class Environments(Generic[Handle]):
             opened.pins.append(None)
         else:
             if opened is not None and not self._close(key, opened):
-                raise Refusal(Kind.STORE_BROKEN, detail=f"the partition {key[0].hex()} is being closed")
+                raise opened.why or Refusal(Kind.STORE_BROKEN, detail=f"the partition {key[0].hex()} is being closed")
             self._make_room()
             opened = self._open[key] = make()
         opened.used = next(self._clock)
@@ -93,11 +94,12 @@ class Environments(Generic[Handle]):
         opened.close()
         return True
 
-    def retire(self, key: Key) -> None:
-        """Nobody gets this one any more; it is closed as soon as nobody uses it."""
+    def retire(self, key: Key, why: Refusal) -> None:
+        """Nobody gets this one any more; it is closed as soon as nobody uses it, and who asks before is told why."""
         with self._lock:
             opened = self._open.get(key)
             if opened is not None:
+                opened.why = why
                 opened.closed = True
                 self._close(key, opened)
 

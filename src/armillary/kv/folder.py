@@ -51,16 +51,17 @@ class DataFolder:
     def list_partitions(self) -> list[bytes]:
         return sorted(bytes.fromhex(name) for name in os.listdir(self.partitions))
 
-    def make_scratch(self) -> Path:
-        """An empty folder to make something in."""
-        made = self.scratch / uuid.uuid4().hex
-        made.mkdir(mode=0o700)
-        return made
+    def draw_scratch(self) -> Path:
+        """A place to make a folder in."""
+        return self.scratch / uuid.uuid4().hex
 
     def discard(self, path: Path) -> None:
         """Take a folder out of its place, then delete it."""
-        away = self.scratch / uuid.uuid4().hex
-        path.rename(away)
+        away = self.draw_scratch()
+        try:
+            path.rename(away)
+        except FileNotFoundError:
+            return  # somebody else was faster
         sync_folder(path.parent)
         shutil.rmtree(away)
 
@@ -102,11 +103,12 @@ def _take_lock(path: Path) -> int:
     try:
         _lock(descriptor)
     except OSError as error:
-        holder = os.pread(descriptor, 32, 0).decode() or "unknown"
+        holder = os.read(descriptor, 32).decode() or "unknown"
         os.close(descriptor)
         raise Refusal(Kind.FOLDER_IN_USE, folder=str(path), pid=holder) from error
     os.ftruncate(descriptor, 0)
-    os.pwrite(descriptor, str(os.getpid()).encode(), 0)
+    os.lseek(descriptor, 0, os.SEEK_SET)
+    os.write(descriptor, str(os.getpid()).encode())
     return descriptor
 
 
@@ -116,7 +118,10 @@ if sys.platform == "win32":
     def _lock(descriptor: int) -> None:
         # A byte far behind the process id, so that the id stays readable.
         os.lseek(descriptor, 1 << 20, os.SEEK_SET)
-        msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+        try:
+            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+        finally:
+            os.lseek(descriptor, 0, os.SEEK_SET)
 
 else:
     import fcntl

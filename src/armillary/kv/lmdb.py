@@ -163,13 +163,14 @@ class LmdbEngine:
         place = self._folder.locate(partition)
         if place.exists():
             raise _clash(partition)
-        made = self._folder.make_scratch()
+        made = self._folder.draw_scratch()
         try:
+            (made / ITEMS).mkdir(parents=True, mode=0o700)
             with self._open_file(made / ITEMS) as environment, environment.begin(write=True) as transaction:
                 transaction.put(HEAD, pack_head(Head(0, 0, header)))
             publish(made, place)
-        except (OSError, lmdb.Error) as error:
-            shutil.rmtree(made)
+        except (OSError, lmdb.Error, Refusal) as error:
+            shutil.rmtree(made, ignore_errors=True)
             raise _clash(partition) if place.exists() else _translate(error, self.path) from error
 
     def drop(self, partition: bytes) -> None:
@@ -190,8 +191,7 @@ class LmdbEngine:
             opened.pins.pop()
         reach("before-drop")
         self._folder.discard(self._folder.locate(partition))
-        for part in (ITEMS, INDEX):
-            self._environments.retire((partition, part))
+        self._forget(partition)
 
     def partitions(self) -> list[bytes]:
         return self._folder.list_partitions()
@@ -209,8 +209,11 @@ class LmdbEngine:
     def _forget_if_missing(self, partition: bytes, error: BaseException) -> None:
         """Another process dropped it: close what we have of it, so that its room is free."""
         if isinstance(error, Refusal) and error.kind is Kind.PARTITION_MISSING:
-            for part in (ITEMS, INDEX):
-                self._environments.retire((partition, part))
+            self._forget(partition)
+
+    def _forget(self, partition: bytes) -> None:
+        for part in (ITEMS, INDEX):
+            self._environments.retire((partition, part), _miss(partition))
 
     def write(self, partition: bytes, works: Sequence[Work]) -> list[Outcome]:
         outcomes: list[Outcome] = []
@@ -253,7 +256,7 @@ class LmdbEngine:
             transaction.commit()
         except lmdb.Error as error:
             if _is_panicked(environment):
-                self._environments.retire((partition, ITEMS))
+                self._environments.retire((partition, ITEMS), _translate(error, self.path))
                 return [_doubt(outcome, commit) for outcome in outcomes]
             return _fail(outcomes, _translate(error, self.path))
         reach("after-commit")
@@ -353,21 +356,21 @@ class LmdbEngine:
         return Opened(Handle(environment, environment.open_db(TERMS, create=False)), environment.close)
 
     def _make_index(self, place: Path) -> None:
-        made = self._folder.make_scratch()
+        made = self._folder.draw_scratch()
         try:
+            made.mkdir(mode=0o700)
             with self._open_file(made, max_dbs=1) as environment, environment.begin(write=True) as transaction:
                 environment.open_db(TERMS, transaction, dupsort=True, dupfixed=True)
                 transaction.put(STATE, pack_state(State(0, 0)))
             publish(made, place)
-        except (OSError, lmdb.Error) as error:
-            shutil.rmtree(made)
+        except (OSError, lmdb.Error, Refusal) as error:
+            shutil.rmtree(made, ignore_errors=True)
             # Another process may have made it first: theirs is as good.
             if not place.exists():
                 raise _translate(error, self.path) from error
 
     def _open_file(self, place: Path, *, metasync: bool = True, max_dbs: int = 0) -> lmdb.Environment:
         try:
-            place.mkdir(mode=0o700, exist_ok=True)
             _allocate_lock(place / "lock.mdb")
             environment = lmdb.open(
                 str(place),
@@ -377,6 +380,7 @@ class LmdbEngine:
                 max_readers=READERS,
                 max_spare_txns=1,
                 mode=0o700,
+                create=False,
                 lib_version=LIB_VERSION,
             )
         except (OSError, lmdb.Error) as error:

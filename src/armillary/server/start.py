@@ -115,7 +115,11 @@ def _list_jobs(plan: Plan, engine: Engine) -> list[Job]:
     jobs = list(plan.make_jobs(engine, plan.settings, plan.keys))
     check_readers = getattr(engine, "check_readers", None)  # only an engine with readers in other processes has it
     if check_readers is not None:
-        jobs.append(Job("reader check", _READER_CHECK, check_readers))
+
+        def check() -> None:
+            check_readers()  # how many it found is no time to wait
+
+        jobs.append(Job("reader check", _READER_CHECK, check))
     return jobs
 
 

@@ -1,24 +1,32 @@
 """Reading items: one by its place, or a stretch of them in the order of their keys.
 
 An item that has expired is judged by its envelope and is not there, whether or not somebody has removed it yet. A page
-ends at a number of items or of bytes and says after which key the next begins: a position, so that what happens between
+ends at a number of items or of bytes and says from which key the next begins: a position, so that what happens between
 two pages neither repeats nor hides an item that nobody touched.
 """
 
 from typing import NamedTuple
 
 from armillary.errors import Kind, Refusal
+from armillary.keys.ranges import EpkRange
 from armillary.kv.engine import Reader
 from armillary.store.items import Item, Place
 from armillary.store.layout import ITEM, read_body, read_envelope, read_identity
 from armillary.store.rules import Rules, has_expired
 
 
+class Scope(NamedTuple):
+    """Item keys in [start, stop)."""
+
+    start: bytes
+    stop: bytes
+
+
 class ItemPage(NamedTuple):
-    """Items of a stretch; `after` is the key to go on behind, empty when the stretch is at its end."""
+    """Items of a stretch; `next` is the key to go on from, empty when the stretch is at its end."""
 
     items: list[Item]
-    after: bytes
+    next: bytes
     size: int
     lsn: int
 
@@ -42,7 +50,6 @@ def read_stretch(
     items, size = limits
     found: list[Item] = []
     total = 0
-    last = b""
     for page in reader.scan(start, stop, page=min(items + 1, 1000)):
         for key, record in page.rows:
             envelope = read_envelope(record)
@@ -50,13 +57,12 @@ def read_stretch(
                 continue
             body = read_body(record, envelope)
             if found and (len(found) == items or total + len(body) > size):
-                return ItemPage(found, last, total, reader.lsn)
+                return ItemPage(found, key, total, reader.lsn)
             found.append(Item(envelope, body))
             total += len(body)
-            last = key
     return ItemPage(found, b"", total, reader.lsn)
 
 
-def stretch_of(low: bytes, high: bytes) -> tuple[bytes, bytes]:
+def scope_of(within: EpkRange) -> Scope:
     """The item keys of a range of effective keys."""
-    return ITEM + low, ITEM + high
+    return Scope(ITEM + within.start.rstrip(b"\0"), ITEM + within.stop.rstrip(b"\0"))

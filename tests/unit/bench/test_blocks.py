@@ -26,8 +26,9 @@ def test_middle_of_the_rounds() -> None:
 @pytest.mark.parametrize(
     ("rates", "word"),
     [
-        ({"floor": [30_000], "armillary": [10_000], "cosmium": [25_000]}, "1.20 times the fastest"),
-        ({"floor": [60_000, 30_000], "armillary": [10_000]}, "2.00 times its slowest"),
+        ({"floor": [60_000], "armillary": [10_000]}, "fewer than three"),
+        ({"floor": [30_000] * 3, "armillary": [10_000] * 3, "cosmium": [25_000] * 3}, "1.20 times the fastest"),
+        ({"floor": [60_000, 50_000, 30_000], "armillary": [10_000] * 3}, "2.00 times its slowest"),
     ],
 )
 def test_doubts(rates: dict[str, list[float]], word: str) -> None:
@@ -36,6 +37,6 @@ def test_doubts(rates: dict[str, list[float]], word: str) -> None:
 
 
 def test_errors_do_not_count_as_speed() -> None:
-    block = make_block(floor=[60_000], armillary=[20_000], vercel=[15_000])
+    block = make_block(floor=[60_000] * 3, armillary=[20_000] * 3, vercel=[15_000] * 3)
     block.results["vercel"][0] = block.results["vercel"][0]._replace(bad=1)
     assert block.doubts() == ["refused or broken answers: vercel"]

@@ -119,7 +119,7 @@ def kill_reader(folder: Path) -> None:
             signal.pause()
 
     def churn() -> int:
-        for at in range(60):
+        for at in range(30):
             engine.write(PARTITION, [put({b"k%d" % key: bytes([at]) * 900 for key in range(20)})])
         return engine.measure(PARTITION).items
 

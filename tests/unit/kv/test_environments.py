@@ -4,8 +4,10 @@ import threading
 
 import pytest
 
-from armillary.errors import Refusal
+from armillary.errors import Kind, Refusal
 from armillary.kv.environments import Environments, Opened
+
+GONE = Refusal(Kind.PARTITION_MISSING, partition="a")
 
 
 class Shelf:
@@ -50,10 +52,11 @@ def test_pinned_is_never_closed() -> None:
 def test_retired_is_closed_when_nobody_uses_it() -> None:
     shelf = Shelf(4)
     opened = shelf.pin("a")
-    shelf.environments.retire((b"a", "items"))
+    shelf.environments.retire((b"a", "items"), GONE)
     assert shelf.closed == []
-    with pytest.raises(Refusal):
+    with pytest.raises(Refusal) as found:
         shelf.pin("a")
+    assert found.value is GONE
     opened.pins.pop()
     shelf.use("a")
     assert shelf.closed == ["a"]
@@ -64,7 +67,7 @@ def test_each_pins_and_closes_the_retired() -> None:
     shelf = Shelf(4)
     shelf.use("a")
     held = shelf.pin("b")
-    shelf.environments.retire((b"b", "items"))
+    shelf.environments.retire((b"b", "items"), GONE)
     held.pins.pop()
     (found,) = shelf.environments.each()
     assert (found.handle, found.pins, shelf.closed) == ("a", [None], ["b"])

@@ -16,7 +16,8 @@ FAMILY = Path(__file__).with_name("family.py")
 def test_made_whole_and_opened_again(tmp_path: Path) -> None:
     folder = DataFolder(tmp_path / "a" / "b")
     assert folder.list_partitions() == []
-    made = folder.make_scratch()
+    made = folder.draw_scratch()
+    made.mkdir()
     (made / "file").write_bytes(b"x")
     publish(made, folder.locate(b"\x01\xff"))
     folder.close()
@@ -30,7 +31,8 @@ def test_made_whole_and_opened_again(tmp_path: Path) -> None:
 def test_publish_never_replaces(tmp_path: Path) -> None:
     folder = DataFolder(tmp_path)
     for content in (b"first", b"second"):
-        made = folder.make_scratch()
+        made = folder.draw_scratch()
+        made.mkdir()
         (made / "file").write_bytes(content)
         if content == b"first":
             publish(made, folder.locate(b"x"))
@@ -89,7 +91,8 @@ def test_foreign_format_is_refused(tmp_path: Path) -> None:
 
 def test_leftovers_of_a_crash_are_removed(tmp_path: Path) -> None:
     folder = DataFolder(tmp_path)
-    made = folder.make_scratch()
+    made = folder.draw_scratch()
+    made.mkdir()
     (made / "items").mkdir()
     (made / "items" / "data.mdb").write_bytes(b"half")
     folder.close()

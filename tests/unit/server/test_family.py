@@ -146,3 +146,22 @@ def test_a_worker_that_cannot_start_says_why(tmp_path: Path, how: str, kind: str
             assert text == f"The data folder {tmp_path} has format 9; this version reads up to 1"
         else:
             assert b"LookupError: the application is broken" in errors
+
+
+def test_an_idle_family_rests(tmp_path: Path) -> None:
+    with run(str(tmp_path)) as family:
+        family.ask("/echo")
+        pids = [family.process.pid, *family.children()]
+        assert len(pids) == 3
+        before = sum(map(read_busy_seconds, pids))
+        with family.connect() as client:
+            client.socket.settimeout(1.0)
+            with pytest.raises(TimeoutError):
+                client.read_end()  # nobody has anything to say: a second passes
+        assert sum(map(read_busy_seconds, pids)) - before < 0.1
+
+
+def read_busy_seconds(pid: int) -> float:
+    """Processor time of all threads of a process, to the nanosecond."""
+    tasks = Path(f"/proc/{pid}/task").iterdir()
+    return sum(int((task / "schedstat").read_text().split()[0]) for task in tasks) / 1e9

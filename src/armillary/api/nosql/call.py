@@ -108,10 +108,10 @@ class Call:
         text = self.text(name)
         return text[1:-1] if len(text) >= _UNQUOTED and text[0] == text[-1] == '"' else text
 
-    def session(self, place: str) -> int:
-        """The LSN that the caller has seen of a range."""
+    def session(self, place: Range) -> int:
+        """The LSN that the caller has seen of a range, or of one that it came from."""
         header = self.headers.get(b"x-ms-session-token")
-        return read_session(header, place) if header else 0
+        return read_session(header, (place.id, *place.parents)) if header else 0
 
     def factor(self) -> float:
         """What a read costs more at its consistency level; a level stronger than the account's is refused."""

@@ -1,7 +1,7 @@
 """Read feeds: pages of items, databases, containers and ranges.
 
-A continuation is a position, never an offset: for items the range and the key behind which to go on, for the others the
-number of the last row. `AF1~{owner rid}~{kind}~{position}` is its text; another owner's, or one that says nothing this
+A continuation is a position, never an offset: for items the key to go on from, for the others the number of the last
+row. `AF1~{owner rid}~{kind}~{position}` is its text; another owner's, or one that says nothing this
 server would write, is refused.
 """
 
@@ -11,9 +11,9 @@ from typing import Any, Final
 
 from armillary.api.nosql.call import PAGE_BYTES, Call
 from armillary.api.nosql.resources import render_container, render_database, render_feed, render_ranges
-from armillary.database import Container, Feed, compile_container
+from armillary.api.nosql.scopes import find_scope
+from armillary.database import Container, compile_container
 from armillary.errors import Kind, Refusal
-from armillary.keys.ranges import EpkRange
 from armillary.store.layout import ITEM
 from armillary.units import PRICES
 from armillary.wire.http import Response
@@ -25,23 +25,17 @@ _CHARGE: Final = PRICES["lists"].units
 
 def read_items(call: Call) -> Response:
     """A page of items of a key, of a range, or of the whole container."""
-    if b"a-im" in call.headers:
-        raise Refusal(Kind.NOT_BUILT, what="the change feed")
     container = call.container()
+    scope = find_scope(call, container)
     after = _read_position(call, container.rid, "d")
-    position = b"" if after is None else _decode(after)
-    limits = (call.page_size(), PAGE_BYTES)
-    session = call.session(container.row.ranges[0].id)
+    if after is not None:
+        scope = scope._replace(start=max(scope.start, _decode(after)))
     factor = call.factor()
-    if b"x-ms-documentdb-partitionkey" in call.headers:
-        values = call.key(container, whole=False)
-        if container.key.is_complete(values):
-            feed = call.database.read_key_feed(container, values, position, limits, session)
-        else:
-            feed = call.database.read_feed(container, container.key.range_of(values), position, limits, session)
-    else:
-        feed = call.database.read_feed(container, _asked_range(call, container), position, limits, session)
-    return _answer_items(call, container, feed, factor)
+    page, place, charge = call.database.read_feed(container, scope, (call.page_size(), PAGE_BYTES), call.session)
+    head = call.place_head(round(charge * factor, 2), container, place, page.lsn)
+    if page.next:
+        head += f"x-ms-continuation: {_MARK}~{container.rid}~d~{_encode(page.next)}\r\n"
+    return answer_items(container, [item.body for item in page.items], head)
 
 
 def read_databases(call: Call) -> Response:
@@ -59,7 +53,7 @@ def read_containers(call: Call) -> Response:
 def read_ranges(call: Call) -> Response:
     """The map. Routers follow it like a change feed: they ask until they are told that nothing is new."""
     container = call.container()
-    etag = f'"{container.row.version}"'
+    etag = f'"{container.row.births}"'
     head = call.head(_CHARGE) + f"etag: {etag}\r\n"
     if call.text(b"if-none-match") == etag:
         return Response(304, head.encode())
@@ -68,34 +62,10 @@ def read_ranges(call: Call) -> Response:
     return Response(200, head.encode(), render_feed(container.rid, "PartitionKeyRanges", rows))
 
 
-def _asked_range(call: Call, container: Container) -> EpkRange:
-    """The range id and the sub-range that a router asks for; everything without them."""
-    name = call.text(b"x-ms-documentdb-partitionkeyrangeid")
-    within = EpkRange(b"", b"\xff")
-    if name:
-        name = name.rpartition(",")[2]
-        ids = [place.id for place in container.row.ranges]
-        if name not in ids:
-            raise Refusal(Kind.RANGE_GONE, id=name, name=container.row.id)
-        within = container.ranges[ids.index(name)]
-    low, high = call.text(b"x-ms-start-epk"), call.text(b"x-ms-end-epk")
-    if not (low or high):
-        return within
-    try:
-        asked = EpkRange(bytes.fromhex(low), bytes.fromhex(high or "FF"))
-    except ValueError:
-        raise Refusal(Kind.BAD_HEADER, header="x-ms-start-epk", reason="an effective key is hexadecimal") from None
-    return EpkRange(max(within.start, asked.start), min(within.stop, asked.stop))
-
-
-def _answer_items(call: Call, container: Container, feed: Feed, factor: float) -> Response:
-    page, place, charge = feed
-    head = call.place_head(round(charge * factor, 2), container, place, page.lsn)
-    head += f"x-ms-item-count: {len(page.items)}\r\n"
-    if page.after:
-        head += f"x-ms-continuation: {_MARK}~{container.rid}~d~{_encode(page.after)}\r\n"
-    documents = b",".join([item.body for item in page.items])
-    body = b'{"_rid":"%b","Documents":[%b],"_count":%d}' % (container.rid.encode(), documents, len(page.items))
+def answer_items(container: Container, bodies: list[bytes], head: str) -> Response:
+    """A page of items that are bytes already."""
+    head += f"x-ms-item-count: {len(bodies)}\r\n"
+    body = b'{"_rid":"%b","Documents":[%b],"_count":%d}' % (container.rid.encode(), b",".join(bodies), len(bodies))
     return Response(200, head.encode("latin-1"), body)
 
 

@@ -24,9 +24,7 @@ _LONGEST_TTL: Final = (1 << 31) - 1
 def read_item(call: Call) -> Response:
     container = call.container()
     values = call.key(container)
-    found = call.database.read_item(
-        container, values, call.segments[5], call.session(container.row.ranges[0].id), call.factor()
-    )
+    found = call.database.read_item(container, values, call.segments[5], call.session, call.factor())
     etag = etag_text(found.item.envelope.etag)
     head = _item_head(call, container, found.place, found.lsn, found.item, found.charge)
     if b"if-none-match" in call.headers and call.etag(b"if-none-match") in (etag, "*"):

@@ -7,7 +7,7 @@ path is its kinds of resource: `dbs/colls/docs` is the feed, `dbs/colls/docs/*` 
 from collections.abc import Callable
 from typing import Final, NamedTuple, TypeAlias
 
-from armillary.api.nosql import containers, databases, feeds, items, offers
+from armillary.api.nosql import changefeed, containers, databases, feeds, items, offers
 from armillary.api.nosql.call import Call
 from armillary.kv.steps import Steps
 from armillary.wire.http import Response
@@ -57,7 +57,14 @@ OPERATIONS: Final = (
     Operation("list partition key ranges", "GET", "dbs/colls/pkranges", feeds.read_ranges),
     Operation("create or upsert an item", "POST", "dbs/colls/docs", items.create_item),
     Operation("list items", "GET", "dbs/colls/docs", feeds.read_items),
-    Operation("read the change feed", "GET", "dbs/colls/docs", flag=b"a-im"),
+    Operation(
+        "read the change feed",
+        "GET",
+        "dbs/colls/docs",
+        changefeed.read_changes,
+        flag=b"a-im",
+        note="latest version; by key or range",
+    ),
     Operation("query items", "POST", "dbs/colls/docs", flag=QUERY),
     Operation("ask for a query plan", "POST", "dbs/colls/docs", flag=_PLAN),
     Operation("batch and bulk", "POST", "dbs/colls/docs", flag=_BATCH),

@@ -5,6 +5,7 @@ are passed over, regions are read past. What is no token at all is refused.
 """
 
 import re
+from collections.abc import Collection
 from typing import Final
 
 from armillary.errors import Kind, Refusal
@@ -12,14 +13,14 @@ from armillary.errors import Kind, Refusal
 _TOKEN: Final = re.compile(r"\s*([0-9A-Za-z]{1,10}):(?:(-?\d{1,10})#)?(\d{1,19})((?:#\d{1,10}=-?\d{1,19})*)\s*")
 
 
-def read_session(header: bytes, range_id: str) -> int:
-    """The LSN that the header asks of a range, 0 when it asks nothing."""
+def read_session(header: bytes, ranges: Collection[str]) -> int:
+    """The LSN that the header asks of a range that has one of these ids, its own and its ancestors'; 0 for none."""
     asked = 0
     text = header.decode("latin-1")
     for part in text.split(","):
         found = _TOKEN.fullmatch(part)
         if found is None:
             raise Refusal(Kind.BAD_SESSION, token=text[:100])
-        if found[1] == range_id:
+        if found[1] in ranges:
             asked = max(asked, int(found[3]))
     return asked

@@ -149,7 +149,7 @@ def test_keys_open_what_they_may(account: Account) -> None:
         ("POST", "/dbs/d/colls/c/docs", {"content-type": "application/query+json"}, 400),
         ("POST", "/dbs/d/colls/c/docs", {"x-ms-cosmos-is-batch-request": "True"}, 400),
         ("PATCH", "/dbs/d/colls/c/docs/1", {}, 400),
-        ("GET", "/dbs/d/colls/c/docs", {"a-im": "Incremental feed"}, 400),
+        ("GET", "/dbs/d/colls/c/docs", {"a-im": "Full-Fidelity Feed"}, 400),
         ("GET", "/dbs/d/users", {}, 400),
         ("GET", "/dbs/d/colls/c/sprocs", {}, 400),
         ("GET", "/addresses/", {}, 400),
@@ -250,3 +250,42 @@ def test_triggers_are_not_passed_over(account: Account) -> None:
     headers = {**KEYED, "x-ms-documentdb-pre-trigger-include": "t"}
     assert account.send("POST", "/dbs/d/colls/c/docs", item("1"), headers).status == 400
     assert account.send("GET", "/dbs/d/colls/c/docs/1", headers=KEYED).status == 404
+
+
+def changed(answer: Response) -> list[tuple[str, int]]:
+    return [(found["id"], found["_lsn"]) for found in load(answer.body)["Documents"]] if answer.body else []
+
+
+def test_the_change_feed_goes_on_where_it_was(account: Account) -> None:
+    """Latest version: each item once at its newest LSN, no deletions; the ETag is the position, also of a 304."""
+    feed = {"a-im": "Incremental feed", "x-ms-max-item-count": "2"}
+    for name in "123":
+        account.send("POST", "/dbs/d/colls/c/docs", item(name), KEYED)
+    account.send("PUT", "/dbs/d/colls/c/docs/1", item("1", x=1), KEYED)
+    account.send("DELETE", "/dbs/d/colls/c/docs/2", headers=KEYED)
+    first = account.send("GET", "/dbs/d/colls/c/docs", headers=feed)
+    assert changed(first) == [("3", 3), ("1", 4)]
+    etag = header(first, "etag")
+    idle = account.send("GET", "/dbs/d/colls/c/docs", headers={**feed, "if-none-match": etag})
+    assert (idle.status, idle.body) == (304, b"")
+    account.send("POST", "/dbs/d/colls/c/docs", item("4"), KEYED)
+    more = account.send("GET", "/dbs/d/colls/c/docs", headers={**feed, "if-none-match": header(idle, "etag")})
+    assert changed(more) == [("4", 6)]
+
+
+def test_the_change_feed_starts_now_or_at_a_moment(account: Account) -> None:
+    feed = {"a-im": "Incremental Feed"}
+    account.send("POST", "/dbs/d/colls/c/docs", item("1"), KEYED)
+    now = account.send("GET", "/dbs/d/colls/c/docs", headers={**feed, "if-none-match": "*"})
+    assert (now.status, header(now, "etag")) == (304, '"1"')
+    for moment, found in ((NOW - 1, [("1", 1)]), (NOW, [("1", 1)]), (NOW + 1, [])):
+        since = {**feed, "if-modified-since": format_date(moment).decode()}
+        assert changed(account.send("GET", "/dbs/d/colls/c/docs", headers=since)) == found
+
+
+def test_the_change_feed_of_one_key(account: Account) -> None:
+    account.send("POST", "/dbs/d/colls/c/docs", item("1"), KEYED)
+    other = {"x-ms-documentdb-partitionkey": '["b"]'}
+    account.send("POST", "/dbs/d/colls/c/docs", {"id": "1", "pk": "b"}, other)
+    answer = account.send("GET", "/dbs/d/colls/c/docs", headers={"a-im": "Incremental feed", **other})
+    assert changed(answer) == [("1", 2)]

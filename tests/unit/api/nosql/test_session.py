@@ -16,11 +16,11 @@ from armillary.errors import Kind, Refusal
     ],
 )
 def test_what_a_token_asks(header: bytes, asked: int) -> None:
-    assert read_session(header, "0") == asked
+    assert read_session(header, ("0",)) == asked
 
 
 @pytest.mark.parametrize("header", [b"x", b"0", b"0:", b"0:-1#", b"0:-1#x", b"0:-1#1#", b"0:1,", b"0:-1#1;", b"\xff:1"])
 def test_what_is_no_token_is_refused(header: bytes) -> None:
     with pytest.raises(Refusal) as caught:
-        read_session(header, "0")
+        read_session(header, ("0",))
     assert caught.value.kind is Kind.BAD_SESSION
