@@ -9,6 +9,8 @@ from bench import fill, requests, store, wrk
 from bench.peers import FLOOR, Server
 
 ITEMS: Final = 20_000
+LEAD: Final = 1.5  # the floor to the fastest server: below it, the load generator was measured
+STEADY: Final = 1.5  # the fastest round to the slowest: above it, the machine was busy with something else
 STEP: Final = 10_000_000  # the creates of two blocks never share a number
 
 
@@ -48,17 +50,21 @@ class Block(NamedTuple):
     def p99(self, name: str) -> float:
         return self.middle(name, lambda result: result.p99)
 
+    def spread(self, name: str) -> float:
+        """The fastest round to the slowest."""
+        rates = [result.rate for result in self.results[name]]
+        return max(rates) / min(rates)
+
     def doubts(self) -> list[str]:
         """Why the block does not count; none when it does."""
-        floor = [result.rate for result in self.results[FLOOR]]
         others = [name for name in self.results if name != FLOOR]
         lead = self.rate(FLOOR) / max(map(self.rate, others))
-        spread = max(floor) / min(floor)
+        spread = self.spread(FLOOR)
         bad = [name for name, rounds in self.results.items() if any(result.bad for result in rounds)]
         return [
-            *(["fewer than three rounds"] if len(floor) < 3 else []),
-            *([f"the floor is only {lead:.2f} times the fastest server"] if lead < 1.5 else []),
-            *([f"the floor's fastest round is {spread:.2f} times its slowest"] if spread >= 1.5 else []),
+            *(["fewer than three rounds"] if len(self.results[FLOOR]) < 3 else []),
+            *([f"the floor is only {lead:.2f} times the fastest server"] if lead < LEAD else []),
+            *([f"the floor's fastest round is {spread:.2f} times its slowest"] if spread >= STEADY else []),
             *([f"refused or broken answers: {', '.join(bad)}"] if bad else []),
         ]
 

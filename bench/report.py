@@ -9,7 +9,7 @@ from statistics import median
 from typing import NamedTuple
 
 from bench import peers, scale, store
-from bench.blocks import Block, Plan
+from bench.blocks import STEADY, Block, Plan
 
 
 class Goal(NamedTuple):
@@ -172,8 +172,9 @@ def _judge(block: Block, met: bool) -> bool | None:
 def _judge_scale(found: scale.Scale) -> Iterator[Goal]:
     small, large = found.charges
     for block, share in ((found.reads, 0.15), (found.creates, 0.40)):
-        change = 1 - block.rate(large) / block.rate(small)
+        ratio = block.rate(large) / block.rate(small)
         text = f"{block.workload.name} with {large} within {share:.0%} of those with {small}"
-        yield Goal(text, f"{change:+.0%} slower", change <= share)
+        steady = max(map(block.spread, block.results)) < STEADY
+        yield Goal(text, f"{ratio:.2f} x", ratio >= 1 - share if steady else None)
     charges = sorted(set(found.charges.values()))
     yield Goal("a read of 1 KB is charged 1.00 at both sizes", ", ".join(charges), {*map(float, charges)} == {1.0})

@@ -195,15 +195,22 @@ class Database:
         self._containers.clear()
 
     def create_container(
-        self, owner: DatabaseRow, name: str, api: str, definition: dict[str, Any], offer: OfferRow | None
+        self,
+        owner: DatabaseRow,
+        name: str,
+        api: str,
+        definition: dict[str, Any],
+        offer: OfferRow | None,
+        parts: int = 1,
     ) -> Steps[Container]:
-        """Make the partitions, then let the catalog name them."""
+        """Make the partitions, then let the catalog name them. A system key has one: its items are one key's."""
         with self.engine.read(CATALOG) as reader:
             if catalog.find_container(reader, owner, name) is not None:
                 raise Refusal(Kind.CONTAINER_EXISTS, name=name)
         draft = ContainerRow(owner.number, 0, name, api, definition, 1, 1, (), Stamp("", 0))
-        rules = compile_container(draft, owner).rules
-        bounds = divide_space(1, read_definition(definition["partitionKey"]).version)
+        compiled = compile_container(draft, owner)
+        rules = compiled.rules
+        bounds = divide_space(1 if compiled.key.system_key else parts, compiled.key.version)
         ranges = tuple(Range(str(at), *bound.texts, self.entropy(16), at) for at, bound in enumerate(bounds))
         for place in ranges:
             header = new_header(place.birth, rules.version, first_aging(rules))

@@ -18,7 +18,6 @@ Place = tuple[str, str]
 
 COUNTER: Final = "counter"
 UNIQUE_CLASH: Final = 3301
-_REFUSALS: Final = (404, 409, 412)
 
 
 class Verb(StrEnum):
@@ -43,7 +42,7 @@ class Intent(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """What the server answered; `lsn` is 0 where it said none."""
+    """What the server answered; `lsn` and `ts` are 0 where it said none. `at` is the time when it came."""
 
     write: str
     status: int
@@ -51,6 +50,7 @@ class Answer(NamedTuple):
     etag: str
     lsn: int
     ts: int
+    at: float
 
 
 class Known(NamedTuple):
@@ -132,23 +132,28 @@ class Ledger:
             if intent.mark in counted:
                 self.complaints.append(f"{intent.place} was set to {intent.mark} twice: an update is lost")
             counted.add(intent.mark)
-        elif intent.verb is Verb.DELETE:
-            del self.known[intent.place]
-        else:
+            return
+        known = self.known.pop(intent.place, None)
+        if intent.verb is Verb.CREATE and known is not None and not known.may_be_gone(answer.at):
+            self.complaints.append(f"{intent} was answered {answer}, but there was {known}")
+        if intent.verb in (Verb.REPLACE, Verb.DELETE) and (known is None or known.must_be_gone(intent.at)):
+            self.complaints.append(f"{intent} was answered {answer}, but there was {known}")
+        if intent.verb is not Verb.DELETE:
             self.known[intent.place] = Known(intent.mark, answer.etag, answer.ts, intent.ttl)
 
     def _refuse(self, intent: Intent, answer: Answer) -> None:
         self.refused += 1
         known = self.known.get(intent.place)
-        if answer.status not in _REFUSALS:
-            self.complaints.append(f"{intent} was answered {answer}")
-        elif intent.verb is Verb.COUNT:
-            pass  # another client was faster
-        elif answer.status == 404 and known is not None and not known.may_be_gone(intent.at):
-            self.complaints.append(f"{intent} was answered 404, but there is {known}")
-        elif answer.status == 409 and answer.substatus != UNIQUE_CLASH:
-            if known is None or known.must_be_gone(intent.at):
-                self.complaints.append(f"{intent} was answered 409, but there was none")
+        if intent.verb is Verb.COUNT:
+            wrong = answer.status != 412  # another client was faster
+        elif answer.status == 404:
+            wrong = known is not None and not known.may_be_gone(answer.at)
+        elif answer.status == 409:
+            wrong = answer.substatus != UNIQUE_CLASH and (known is None or known.must_be_gone(intent.at))
+        else:
+            wrong = answer.status != 412
+        if wrong:
+            self.complaints.append(f"{intent} was answered {answer}; what is known is {known}")
 
     # ---- after a restart
 
@@ -178,14 +183,12 @@ class Ledger:
         document = found.documents.get(place)
         value = document["mark"] if document is not None else None
         newest = max(self.counted[place])
-        if value == newest:
-            return 0
         asked = {intent.mark for intent in self.pending.values() if intent.place == place}
-        if value != newest + 1 or value not in asked:
+        if value is None or value < newest or not asked.issuperset(range(newest + 1, value + 1)):
             complaints.append(f"{place} is {value}; {newest} was acknowledged, {sorted(asked)} asked for")
-        else:
-            self.counted[place].add(value)
-        return 1
+            return 0
+        self.counted[place].add(value)
+        return int(value) - newest
 
 
 def _judge_absence(known: Known | None, intent: Intent | None, found: Found) -> tuple[Iterable[str], bool]:
@@ -194,9 +197,8 @@ def _judge_absence(known: Known | None, intent: Intent | None, found: Found) -> 
         return (), False
     if intent is not None and intent.verb is Verb.DELETE:
         return (), not known.may_be_gone(found.ended)
-    # A write that landed and has expired since would have been acknowledged in the same second or later.
-    landed = intent is not None and 0 < intent.ttl <= found.ended - intent.at + 1
-    if landed or known.may_be_gone(found.ended):
+    has_come_and_gone = intent is not None and 0 < intent.ttl <= found.ended - intent.at
+    if has_come_and_gone or known.may_be_gone(found.ended):
         return (), False
     return [f"is missing, {known} was acknowledged, {intent} is open"], False
 

@@ -28,16 +28,18 @@ KEYS: Final = 4
 _CONNECTIONS: Final = 4
 _OWNED: Final = 12
 _UNIQUE: Final = 150  # values of the unique property: few enough that two items often want the same
-_MARK: Final = count(1)
+_MARK: Final = count(1)  # one for each write of this process
 
 
 class Writer:
     """One connection and the items it owns."""
 
-    def __init__(self, name: str, seed: str) -> None:
-        self.chance = random.Random(seed)
-        self.extra = f"extra-{name}"
-        self.makes_containers = name.endswith(".0")
+    def __init__(self, process: int, connection: int, seed: str) -> None:
+        name = f"{process}.{connection}"
+        self.process = process
+        self.chance = random.Random(f"{seed} {name}")
+        self.extra = f"extra-{process}"
+        self.makes_containers = connection == 0
         self.places = [(f"p{at % KEYS}", f"{name}.{at}") for at in range(_OWNED)]
         self.etags: dict[Place, str] = {}
         self.caller: Caller
@@ -78,7 +80,7 @@ class Writer:
         if self.etags.pop(place, None) is not None:
             self.write(Verb.DELETE, place, 0, "DELETE", f"{DATABASE}/colls/{self.extra}", None, {})
             return
-        mark = draw_mark()
+        mark = self.draw_mark()
         definition = {"id": self.extra, "partitionKey": {"paths": ["/pk"], "kind": "Hash"}, "defaultTtl": mark}
         self.write(Verb.CREATE, place, mark, "POST", f"{DATABASE}/colls", definition, {})
 
@@ -91,7 +93,7 @@ class Writer:
         if verb is Verb.DELETE:
             self.write(verb, place, 0, "DELETE", path, None, headers)
             return
-        mark = draw_mark()
+        mark = self.draw_mark()
         item = {"id": name, "pk": key, "mark": mark, "u": self.chance.randrange(_UNIQUE), "pad": make_pad(mark)}
         ttl = self.chance.choice((0,) * 16 + (-1, 1, 2, 3600))
         if ttl:
@@ -102,6 +104,10 @@ class Writer:
             headers.update(UPSERT if verb is Verb.UPSERT else {})
             self.write(verb, place, mark, "POST", f"{ITEMS}/docs", item, headers)
 
+    def draw_mark(self) -> int:
+        """A number that no other write has: the processes take turns."""
+        return next(_MARK) * 10 + self.process
+
     def choose_verb(self, place: Place) -> Verb:
         if place in self.etags:
             return self.chance.choice((Verb.REPLACE, Verb.REPLACE, Verb.UPSERT, Verb.DELETE))
@@ -110,7 +116,7 @@ class Writer:
     def write(
         self, verb: Verb, place: Place, mark: int, method: str, path: str, body: Any, headers: dict[str, str]
     ) -> None:
-        name = f"{place[1]}#{mark or draw_mark()}"
+        name = f"{place[1]}#{mark or self.draw_mark()}"
         ttl = body.get("ttl", 0) if body else 0
         report("+", name, verb, *place, mark, ttl, time.time())
         answer = self.caller.ask(method, path, body, headers)
@@ -123,17 +129,13 @@ class Writer:
             self.etags[place] = "*"
 
 
-def describe(answer: Answer) -> tuple[int, int, str, int, int]:
-    """Status, substatus, etag, LSN and time of an answer; nothing of them where there is none."""
-    etag = json.loads(answer.headers["etag"]) if answer.status < 300 and "etag" in answer.headers else ""
-    ts = answer.json["_ts"] if answer.body and answer.status < 300 else 0
-    lsn = int(answer.headers.get("lsn", 0)) if answer.status < 300 else 0
-    return answer.status, answer.substatus, etag, lsn, ts
-
-
-def draw_mark() -> int:
-    """A number that no other write has: processes count in turns."""
-    return next(_MARK) * 10 + NUMBER
+def describe(answer: Answer) -> tuple[object, ...]:
+    """An answer as the ledger wants it."""
+    if answer.status >= 300:
+        return answer.status, answer.substatus, "", 0, 0, time.time()
+    ts = answer.json["_ts"] if answer.body else 0
+    lsn = int(answer.headers.get("lsn", 0))
+    return answer.status, 0, answer.headers.get("etag", ""), lsn, ts, time.time()
 
 
 def report(*fields: object) -> None:
@@ -141,8 +143,8 @@ def report(*fields: object) -> None:
     os.write(1, json.dumps(fields).encode() + b"\n")
 
 
-def main(seed: str) -> None:
-    writers = [Writer(f"{NUMBER}.{at}", f"{seed} {NUMBER} {at}") for at in range(_CONNECTIONS)]
+def main(process: int, seed: str) -> None:
+    writers = [Writer(process, at, seed) for at in range(_CONNECTIONS)]
     stop = threading.Event()
     threads: list[threading.Thread] = []
     for line in sys.stdin:
@@ -160,5 +162,4 @@ def main(seed: str) -> None:
 
 
 if __name__ == "__main__":
-    NUMBER = int(sys.argv[1])
-    main(sys.argv[2])
+    main(int(sys.argv[1]), sys.argv[2])

@@ -21,7 +21,9 @@ class Driven:
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self._subject, name)
-        return (lambda *args, **kwargs: self._settle(found(*args, **kwargs))) if callable(found) else self._settle(found)
+        return (
+            (lambda *args, **kwargs: self._settle(found(*args, **kwargs))) if callable(found) else self._settle(found)
+        )
 
     def _settle(self, value: Any) -> Any:
         if isawaitable(value):

@@ -303,7 +303,7 @@ def test_too_many_writes_are_refused_and_the_rest_is_kept() -> None:
         answers = [client.read() for client in clients]
         statuses = [answer.status for answer in answers]
         assert set(statuses) == {201, 503}
-        assert statuses.count(201) in (2, 3)  # two wait, and one may be at the engine
+        assert 2 <= statuses.count(201) <= 4  # two wait, and up to two are at the engine
         assert {answer.json()["code"] for answer in answers if answer.status == 503} == {"BUSY"}
 
 

@@ -4,7 +4,7 @@ from armillary.api.nosql.call import Call
 from armillary.api.nosql.databases import CHANGE, READ
 from armillary.api.nosql.policies import define_container, redefine_container
 from armillary.api.nosql.resources import render_container
-from armillary.api.nosql.throughput import read_container_offer
+from armillary.api.nosql.throughput import count_partitions, read_container_offer
 from armillary.database import Container
 from armillary.errors import Kind, Refusal
 from armillary.kv.steps import Steps
@@ -19,7 +19,9 @@ def create_container(call: Call) -> Steps[Response]:
     name = call.name(body)
     definition = define_container(body, call.text(b"x-ms-version"))
     offer = read_container_offer(call.headers, shared=owner.offer is not None)
-    container = yield from call.database.create_container(owner, name, API, definition, offer)
+    shared = call.database.offer(owner.offer) if owner.offer is not None else None
+    parts = count_partitions(offer, shared)
+    container = yield from call.database.create_container(owner, name, API, definition, offer, parts)
     return _answer(call, 201, container, CHANGE)
 
 

@@ -32,6 +32,8 @@ _TO_MANUAL: Final = b"x-ms-cosmos-migrate-offer-to-manual-throughput"
 _UNSAID: Final = (None, -1)
 _REST: Final = 10
 _MOST_DIGITS: Final = 12
+_MANUAL_PER_PARTITION: Final = 6_000
+_AUTOSCALE_PER_PARTITION: Final = 10_000
 
 Headers = Mapping[bytes, bytes]
 
@@ -101,6 +103,15 @@ _READERS: Final[dict[bytes, Callable[[bytes], OfferRow]]] = {
 
 def _offer(throughput: int, autoscale: dict[str, Any] | None = None) -> OfferRow:
     return OfferRow(0, "", "", throughput, Stamp("", 0), autoscale)
+
+
+def count_partitions(own: OfferRow | None, shared: OfferRow | None) -> int:
+    """How many partitions a new container has, by its own throughput or by that of its database."""
+    offer = own or shared
+    if offer is None:
+        return 1
+    manual = offer is own and offer.autoscale is None
+    return -(-offer.throughput // (_MANUAL_PER_PARTITION if manual else _AUTOSCALE_PER_PARTITION))
 
 
 # ---- as clients see it

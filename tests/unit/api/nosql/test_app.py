@@ -289,3 +289,53 @@ def test_the_change_feed_of_one_key(account: Account) -> None:
     account.send("POST", "/dbs/d/colls/c/docs", {"id": "1", "pk": "b"}, other)
     answer = account.send("GET", "/dbs/d/colls/c/docs", headers={"a-im": "Incremental feed", **other})
     assert changed(answer) == [("1", 2)]
+
+
+@pytest.mark.parametrize(
+    ("headers", "bounds"),
+    [
+        ({}, ["", "FF"]),
+        ({"x-ms-offer-throughput": "6000"}, ["", "FF"]),
+        ({"x-ms-offer-throughput": "12000"}, ["", "1" + "F" * 31, "FF"]),
+        ({"x-ms-cosmos-offer-autopilot-settings": '{"maxThroughput": 10000}'}, ["", "FF"]),
+        ({"x-ms-cosmos-offer-autopilot-settings": '{"maxThroughput": 11000}'}, ["", "1" + "F" * 31, "FF"]),
+    ],
+)
+def test_throughput_decides_how_many_partitions(account: Account, headers: dict[str, str], bounds: list[str]) -> None:
+    account.send("POST", "/dbs/d/colls", {**CONTAINER, "id": "n"}, headers)
+    rows = load(account.send("GET", "/dbs/d/colls/n/pkranges").body)["PartitionKeyRanges"]
+    assert [row["minInclusive"] for row in rows] + [rows[-1]["maxExclusive"]] == bounds
+
+
+def test_many_partitions_are_one_container(account: Account) -> None:
+    """Items fall on all ranges; the feed of the whole has each once, and so have the feeds of the ranges together."""
+    account.send("POST", "/dbs/d/colls", {**CONTAINER, "id": "n"}, {"x-ms-offer-throughput": "30000"})
+    names = {str(number) for number in range(60)}
+    places = set()
+    for name in names:
+        key = {"x-ms-documentdb-partitionkey": f'["{name}"]'}
+        made = account.send("POST", "/dbs/d/colls/n/docs", {"id": name, "pk": name}, key)
+        places.add(header(made, "x-ms-documentdb-partitionkeyrangeid"))
+        assert account.send("GET", f"/dbs/d/colls/n/docs/{name}", headers=key).status == 200
+    assert places == {"0", "1", "2", "3", "4"}
+    found: list[str] = []
+    more: dict[str, str] = {}
+    while True:
+        page = account.send("GET", "/dbs/d/colls/n/docs", headers={"x-ms-max-item-count": "7", **more})
+        found += [each["id"] for each in load(page.body)["Documents"]]
+        if not header(page, "x-ms-continuation"):
+            break
+        more = {"x-ms-continuation": header(page, "x-ms-continuation")}
+    assert sorted(found) == sorted(names)
+    apart = []
+    for place in places:
+        headers = {"x-ms-documentdb-partitionkeyrangeid": place, "x-ms-max-item-count": "-1"}
+        apart += [
+            each["id"] for each in load(account.send("GET", "/dbs/d/colls/n/docs", headers=headers).body)["Documents"]
+        ]
+    assert sorted(apart) == sorted(names)
+    gone = account.send("GET", "/dbs/d/colls/n/docs", headers={"x-ms-documentdb-partitionkeyrangeid": "9"})
+    assert (gone.status, substatus(gone)) == (410, 1002)
+    whole = account.send("GET", "/dbs/d/colls/n/docs", headers={"a-im": "Incremental feed"})
+    assert whole.status == 400
+    assert account.database.check().complaints == []

@@ -1,0 +1,98 @@
+"""The server as its owner starts it: a process with children, in a process group of its own, killed in several ways."""
+
+import fcntl
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Final
+
+ROOT: Final = Path(__file__).parents[2]
+DEADLINE: Final = 60.0
+_TICKS: Final = os.sysconf("SC_CLK_TCK")
+
+
+class Family:
+    """One running server. `ready_after` are the seconds of its start, `ready_cpu` those that its processes worked."""
+
+    def __init__(self, folder: Path, log: Path, failpoints: str = "") -> None:
+        command = ["serve", "--data", str(folder), "--port", "0", "--ready-json", "--log-level", "error"]
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("ARMILLARY_")}
+        if failpoints:
+            environment["ARMILLARY_FAILPOINTS"] = failpoints
+        began = time.monotonic()
+        with log.open("ab") as errors:
+            self.process = subprocess.Popen(
+                [sys.executable, "-P", "-m", "armillary.cli", *command],
+                env=environment,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                start_new_session=True,
+            )
+        assert self.process.stdout is not None
+        line = self.process.stdout.readline()
+        self.ready_after = time.monotonic() - began
+        assert line.endswith(b"\n"), f"no server: exit code {self.process.wait()}\n{log.read_text()[-4000:]}"
+        ready = json.loads(line)
+        self.http: str = ready["http"]
+        self.key: str = ready["key"]
+        self.worker, self.keeper = sorted(self.children())
+        self.ready_cpu = sum(map(measure_cpu, (self.process.pid, self.worker, self.keeper)))
+
+    def children(self) -> list[int]:
+        pid = self.process.pid
+        return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+    def kill(self) -> None:
+        """All at once."""
+        os.killpg(self.process.pid, signal.SIGKILL)
+
+    def end(self) -> int:
+        """Wait until the parent is gone; its exit code."""
+        assert self.process.stdout is not None
+        code = self.process.wait(DEADLINE)
+        self.process.stdout.close()
+        return code
+
+    def replace_worker(self) -> float:
+        """Kill the worker; the seconds until its parent has another one."""
+        began = time.monotonic()
+        os.kill(self.worker, signal.SIGKILL)
+        self.worker = self._await_child({self.worker, self.keeper})
+        return time.monotonic() - began
+
+    def replace_keeper(self) -> None:
+        os.kill(self.keeper, signal.SIGKILL)
+        self.keeper = self._await_child({self.worker, self.keeper})
+
+    def _await_child(self, before: set[int]) -> int:
+        until = time.monotonic() + DEADLINE
+        while time.monotonic() < until:
+            fresh = set(self.children()) - before
+            if fresh:
+                return fresh.pop()
+            time.sleep(0.002)
+        raise AssertionError("the parent started no other child")
+
+
+def await_free(folder: Path) -> None:
+    """Wait until nobody holds the folder any more: killed processes are gone a moment later than their killer thinks."""
+    until = time.monotonic() + DEADLINE
+    with (folder / "lock").open("rb") as lock:
+        while True:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                assert time.monotonic() < until, "the folder is still in use"
+                time.sleep(0.002)
+            else:
+                return
+
+
+def measure_cpu(pid: int) -> float:
+    """The seconds that a process has worked."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / _TICKS
