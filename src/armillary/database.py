@@ -39,7 +39,7 @@ from armillary.store.items import (
     delete_item,
     put_item,
 )
-from armillary.store.layout import CATALOG, GONE, ITEM, Header, header_state, new_header
+from armillary.store.layout import CATALOG, GONE, ITEM, ONLINE, SEALED, Header, header_lsn, header_state, new_header
 from armillary.store.places import find_place, logical_code
 from armillary.store.reading import ItemPage, Scope, read_item, read_stretch, scope_of
 from armillary.store.rules import Rules, first_aging
@@ -104,6 +104,7 @@ class Feed(NamedTuple):
 
     page: ItemPage
     place: Range
+    lsn: int
     charge: float
 
 
@@ -269,9 +270,8 @@ class Database:
         spot = find_place(container.key, values, name)
         place = self.route(container, spot.item)
         with self.engine.read(place.partition) as reader:
-            _check_reader(reader, container, place, session)
+            lsn = self._check_reader(reader, container, place, session)
             item = read_item(reader, spot, container.rules, self.clock.ticks())
-            lsn = reader.lsn
         if item is None:
             raise Refusal(Kind.ITEM_MISSING, id=name, lsn=lsn, place=place)
         return Read(item, place, lsn, price_read(len(item.body), factor))
@@ -295,7 +295,7 @@ class Database:
 
         done = yield from self._commit(partition, work)
         written: Written = done.result
-        return Wrote(written, place, done.lsn, price_write(len(written.item.body), written.old_size))
+        return Wrote(written, place, written.lsn, price_write(len(written.item.body), written.old_size))
 
     def delete_item(
         self, container: Container, values: Sequence[KeyValue], name: str, condition: Condition = NO_CONDITION
@@ -310,7 +310,7 @@ class Database:
 
         done = yield from self._commit(partition, work)
         written: Written = done.result
-        return Wrote(written, place, done.lsn, price_write(written.old_size))
+        return Wrote(written, place, written.lsn, price_write(written.old_size))
 
     def scope(self, container: Container, values: Sequence[KeyValue]) -> Scope:
         """The items of one logical partition, or of all that begin with a prefix of a hierarchical key."""
@@ -328,14 +328,14 @@ class Database:
         while True:
             place, end = self._route_scope(container, start)
             with self.engine.read(place.partition) as reader:
-                _check_reader(reader, container, place, session)
+                lsn = self._check_reader(reader, container, place, session)
                 stop = min(end, scope.stop)
                 page = read_stretch(reader, start, stop, container.rules, self.clock.ticks(), limits)
             visits += 1
             if not page.next and end < scope.stop:
                 page = page._replace(next=end)
             if page.items or not page.next:
-                return Feed(page, place, price_feed(len(page.items), page.size, visits))
+                return Feed(page, place, lsn, price_feed(len(page.items), page.size, visits))
             start = page.next
 
     def read_changes(
@@ -346,13 +346,12 @@ class Database:
         """
         place = self.route(container, scope.start)
         with self.engine.read(place.partition) as reader:
-            _check_reader(reader, container, place, _no_session)
+            lsn = self._check_reader(reader, container, place, _no_session)
             if start is None:
-                start = reader.lsn
+                start = lsn
             elif since:
                 start = find_start(reader, since)
             changes = read_changes(reader, scope, start, container.rules, self.clock.ticks(), limits)
-            lsn = reader.lsn
         return ChangeFeed(changes, place, lsn, price_feed(len(changes.items), changes.size))
 
     def route(self, container: Container, key: bytes) -> Range:
@@ -417,6 +416,28 @@ class Database:
 
     # ---- the ways down
 
+    def _check_reader(self, reader: Reader, container: Container, place: Range, session: Session) -> int:
+        """Whether this partition may be read for this container, and by a caller who has seen so much; its LSN.
+
+        A sealed one is the latest there is until the catalog names others: looked up after the snapshot was taken.
+        """
+        raw = reader.header
+        state, version = header_state(raw)
+        if state != ONLINE and (state != SEALED or not self._is_named(container, place)):
+            check_header(raw, place.partition, container.rules.version)
+        if version > container.rules.version:
+            check_header(raw, place.partition, container.rules.version)
+        lsn = header_lsn(raw, reader.lsn)
+        asked = session(place)
+        if lsn < asked:
+            raise Refusal(Kind.SESSION_AHEAD, asked=asked, lsn=lsn, place=place)
+        return lsn
+
+    def _is_named(self, container: Container, place: Range) -> bool:
+        with self.engine.read(CATALOG) as reader:
+            row = catalog.get_container(reader, container.row.database, container.row.number)
+        return row is not None and place in row.ranges
+
     def _moment(self) -> Moment:
         return Moment(self.clock.ticks(), self.entropy(16))
 
@@ -465,13 +486,6 @@ def compile_container(row: ContainerRow, owner: DatabaseRow) -> Container:
     bounds = (ITEM, *(ITEM + found.stop.rstrip(b"\0") for found in ranges))
     link = quote(f"dbs/{owner.id}/colls/{row.id}", _HEADER_SAFE)
     return Container(row, owner, key, rules, ranges, bounds, row.rid, link)
-
-
-def _check_reader(reader: Reader, container: Container, place: Range, session: Session) -> None:
-    check_header(reader.header, place.partition, container.rules.version)
-    asked = session(place)
-    if reader.lsn < asked:
-        raise Refusal(Kind.SESSION_AHEAD, asked=asked, lsn=reader.lsn, place=place)
 
 
 def _close(view: View) -> Changes:

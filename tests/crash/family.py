@@ -79,7 +79,7 @@ class Family:
 
 
 def await_free(folder: Path) -> None:
-    """Wait until nobody holds the folder any more: killed processes are gone a moment later than their killer thinks."""
+    """Wait until nobody holds the folder: the killed are gone a moment later than their killer thinks."""
     until = time.monotonic() + DEADLINE
     with (folder / "lock").open("rb") as lock:
         while True:

@@ -15,9 +15,10 @@ What `make crash` found: three clients write to a real server over kept connecti
 SIGKILL, restarted, and compared with what the clients were told. A kill is *in flight* when a request was never
 answered, *between* when it was at the failpoint between commit and answer and an unanswered write is in the store.
 Restart times are seconds from the start of the process to readiness: half of them, 95 % of them and all of them took no
-longer; the processor time is that of all its processes. No line is written when anything is wrong.
+longer; the processor time is that of all its processes, for half of them and for all. No line is written when anything
+is wrong.
 
-| Date | Seed | Kills | In flight | Between | Acknowledged writes | Restart 50 % / 95 % / 100 % | Processor time 50 % / 100 % |
+| Date | Seed | Kills | In flight | Between | Acknowledged | Restart 50 % / 95 % / 100 % | Processor 50 % / 100 % |
 | --- | --- | --- | --- | --- | --- | --- | --- |
 """
 

@@ -116,7 +116,7 @@ class Writer:
     def write(
         self, verb: Verb, place: Place, mark: int, method: str, path: str, body: Any, headers: dict[str, str]
     ) -> None:
-        name = f"{place[1]}#{mark or self.draw_mark()}"
+        name = f"{place[1]}#{self.draw_mark()}"
         ttl = body.get("ttl", 0) if body else 0
         report("+", name, verb, *place, mark, ttl, time.time())
         answer = self.caller.ask(method, path, body, headers)

@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 from azure.cosmos import CosmosClient, aio
 
 FORMS: Final = ("plain", "asynchronous")
-_PROXIES: Final = (aio.CosmosClient, aio.DatabaseProxy, aio.ContainerProxy)
+_PROXIES: Final = (aio.CosmosClient, aio.DatabaseProxy, aio.ContainerProxy, aio.ScriptsProxy)
 
 
 class Driven:
@@ -21,9 +21,9 @@ class Driven:
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self._subject, name)
-        return (
-            (lambda *args, **kwargs: self._settle(found(*args, **kwargs))) if callable(found) else self._settle(found)
-        )
+        if not callable(found):
+            return self._settle(found)
+        return lambda *args, **kwargs: self._settle(found(*args, **kwargs))
 
     def _settle(self, value: Any) -> Any:
         if isawaitable(value):

@@ -119,7 +119,7 @@ def find_orphans(engine: Engine, named: set[bytes]) -> list[bytes]:
 
 def _check_once(reader: Reader, subject: Subject) -> list[str]:
     header = Header(reader.header)
-    walk = Walk(subject, header, reader.lsn)
+    walk = Walk(subject, header, reader.lsn + header.base)
     for key, record in _rows(reader, ITEM):
         _see_item(walk, key, record)
     _check_header(walk)

@@ -13,6 +13,7 @@ from armillary.store.layout import (
     LOG,
     Entry,
     family_end,
+    header_lsn,
     log_key,
     log_place,
     read_body,
@@ -41,11 +42,12 @@ def read_changes(
     most, most_bytes = limits
     found: list[Item] = []
     total = looked_at = 0
-    if position >= reader.lsn:
+    end = header_lsn(reader.header, reader.lsn)
+    if position >= end:
         return Changes(found, position, total, more=False)
-    seen, end = position, reader.lsn
+    base, seen = end - reader.lsn, position
     for page in reader.scan(log_key(position + 1, 0, 0), family_end(LOG), page=min(most + 1, 1000)):
-        end = page.lsn
+        end = page.lsn + base
         for key, value in page.rows:
             lsn = log_place(key)[0]
             if lsn != seen and (len(found) >= most or total >= most_bytes or looked_at >= _LONGEST_LOOK):
@@ -61,7 +63,7 @@ def read_changes(
 
 def find_start(reader: Reader, ticks: int) -> int:
     """The position before the first change at or after a moment."""
-    low, high = 0, reader.lsn
+    low, high = 0, header_lsn(reader.header, reader.lsn)
     while low < high:
         middle = (low + high) // 2
         entry = _next_entry(reader, middle + 1)

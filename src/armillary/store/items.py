@@ -97,11 +97,12 @@ class Item(NamedTuple):
 
 
 class Written(NamedTuple):
-    """What a write did, with the sizes that its price comes from."""
+    """What a write did, at which LSN, with the sizes that its price comes from."""
 
     created: bool
     item: Item
     old_size: int
+    lsn: int
 
 
 NO_CONDITION: Final = Condition()
@@ -138,7 +139,7 @@ def put_item(tx: Transaction, place: Place, draft: Draft, mode: Mode, condition:
     if old is None:
         tx.put(number_key(envelope.number), place.item)
     tx.put(place.item, pack_record(envelope, place.identity, body))
-    return Written(old is None, Item(envelope, body), len(old.body) if old else 0)
+    return Written(old is None, Item(envelope, body), len(old.body) if old else 0, tx.lsn)
 
 
 def delete_item(tx: Transaction, place: Place, condition: Condition = NO_CONDITION) -> Written:
@@ -147,7 +148,7 @@ def delete_item(tx: Transaction, place: Place, condition: Condition = NO_CONDITI
         raise Refusal(Kind.ITEM_MISSING, id=place.id)
     check_condition(old, condition, Mode.REPLACE)
     remove_item(tx, place, old, DELETED)
-    return Written(False, old, len(old.body))
+    return Written(False, old, len(old.body), tx.lsn)
 
 
 def live_item(tx: Transaction, place: Place) -> Item | None:
@@ -198,9 +199,9 @@ def apply_changes(tx: Transaction, result: object) -> Changes:
 
 
 def trim_log(tx: Transaction) -> None:
-    """Drop the tombstones that no reader of the log needs any more, a few at a time.
+    """Drop the entries that no reader of the log needs any more, a few at a time: tombstones and superseded ones.
 
-    Without an index that is everything before this commit. Superseded entries went with the write that superseded them.
+    Without an index that is everything before this commit, unless a running split holds it.
     """
     header = tx.header
     bound = header.synced if header.indexed else tx.lsn - 1
@@ -212,13 +213,24 @@ def trim_log(tx: Transaction) -> None:
     if waiting > 0:
         rows = tx.stored(log_key(header.trimmed + 1, 0, 0), log_key(bound + 1, 0, 0), _TRIM_STEP)
         for key, value in rows:
-            if read_entry(value).kind in (DELETED, EXPIRED):
+            if _is_loose(tx, key, read_entry(value)):
                 tx.delete(key)
                 header.loose -= 1
                 waiting -= 1
         if waiting > 0 and len(rows) == _TRIM_STEP:
             bound = log_place(rows[-1][0])[0] - 1
     header.trimmed = max(header.trimmed, bound)
+
+
+def _is_loose(tx: Transaction, key: bytes, entry: Entry) -> bool:
+    """Whether an entry says nothing of a live version."""
+    if entry.kind in (DELETED, EXPIRED):
+        return True
+    record = tx.get(entry.item)
+    if record is None:
+        return True
+    envelope = read_envelope(record)
+    return log_key(envelope.lsn, envelope.origin, envelope.position) != key
 
 
 def _next_envelope(tx: Transaction, old: Item | None, place: Place, draft: Draft) -> Envelope:
@@ -310,7 +322,7 @@ def _forget_entry(tx: Transaction, old: Envelope) -> None:
 
 def _image(tx: Transaction, old: Item | None) -> bytes:
     """The version that goes, for as long as an index still has its terms."""
-    if old is None or (not tx.header.indexed and not tx.header.held):
+    if old is None or not tx.header.indexed:
         return b""
     return pack_record(old.envelope._replace(identity_size=0), b"", old.body)
 

@@ -68,7 +68,7 @@ FAMILIES: Final = {
     OFFER: "offer",
 }
 
-ONLINE, SEALED, GONE = range(3)
+ONLINE, SEALED, GONE, FILLING = range(4)
 CREATED, REPLACED, DELETED, EXPIRED = range(4)
 PLAIN, FENCED, MOVED = range(3)
 JSON, BSON = range(2)
@@ -85,7 +85,8 @@ _PLACE: Final = Struct(">cQIH")
 _ENVELOPE: Final = Struct(">BBBHQQIHQ16si")
 _ENTRY: Final = Struct(">BQQH")
 _LOGICAL: Final = Struct(">BQQQQ")
-_HEADER: Final = Struct(">BBBBIQQQQQQQQQQQ16s16x")
+_HEADER: Final = Struct(">BBBBIQQQQQQQQQQQ16sq8x")
+_BASE_AT: Final = 8 + 11 * 8 + 16
 
 
 class Envelope(NamedTuple):
@@ -136,12 +137,14 @@ class Header:
     `synced`    what no power failure takes back of the index
     `loose`     log entries above `trimmed` that wait to be trimmed
     `unusual`   logical partitions that are not plain
-    `held`      the first LSN that a running split still needs, with entries and images; 0 for none
+    `base`      what is added to the engine's LSN: a child goes on where its parent ended, however it was filled
+    `held`      the first LSN whose log entries a running split still needs; 0 for none
     `aging`     how far the AGE entries are: see `expiry`
     """
 
     __slots__ = (
         "aging",
+        "base",
         "birth",
         "bytes",
         "counter",
@@ -178,6 +181,7 @@ class Header:
             self.unusual,
             self.held,
             self.seal,
+            self.base,
         ) = _HEADER.unpack(raw)
 
     def pack(self) -> bytes:
@@ -199,6 +203,7 @@ class Header:
             self.unusual,
             self.held,
             self.seal,
+            self.base,
         )
 
 
@@ -214,6 +219,15 @@ def new_header(birth: int, version: int, aging: int) -> bytes:
 def header_state(raw: bytes) -> tuple[int, int]:
     """State and version alone: what a read needs."""
     return raw[1], int.from_bytes(raw[16:24], "big")
+
+
+def header_lsn(raw: bytes, lsn: int) -> int:
+    """The LSN of a partition whose engine is at `lsn`."""
+    return lsn + int.from_bytes(raw[_BASE_AT : _BASE_AT + 8], "big", signed=True)
+
+
+def header_seal(raw: bytes) -> bytes:
+    return raw[_BASE_AT - 16 : _BASE_AT]
 
 
 def item_key(epk: bytes, key: bytes, id_code: bytes) -> bytes:

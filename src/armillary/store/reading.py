@@ -28,7 +28,6 @@ class ItemPage(NamedTuple):
     items: list[Item]
     next: bytes
     size: int
-    lsn: int
 
 
 def read_item(reader: Reader, place: Place, rules: Rules, ticks: int) -> Item | None:
@@ -57,10 +56,10 @@ def read_stretch(
                 continue
             body = read_body(record, envelope)
             if found and (len(found) == items or total + len(body) > size):
-                return ItemPage(found, key, total, reader.lsn)
+                return ItemPage(found, key, total)
             found.append(Item(envelope, body))
             total += len(body)
-    return ItemPage(found, b"", total, reader.lsn)
+    return ItemPage(found, b"", total)
 
 
 def scope_of(within: EpkRange) -> Scope:

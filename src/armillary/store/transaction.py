@@ -9,10 +9,10 @@ from typing import Final, NamedTuple
 
 from armillary.errors import Kind, Refusal
 from armillary.kv.engine import Row, View
-from armillary.store.layout import ONLINE, SEALED, Header, header_state
+from armillary.store.layout import FILLING, ONLINE, SEALED, Header, header_seal, header_state
 from armillary.store.rules import Rules, adopt_rules
 
-_STATES: Final = {SEALED: "sealed"}
+_STATES: Final = {SEALED: "sealed", FILLING: "filling"}
 
 
 class Moment(NamedTuple):
@@ -61,8 +61,8 @@ class Transaction(Overlay):
         super().__init__(view)
         self.rules = rules
         self.moment = moment
-        self.lsn = view.lsn
         self.header = Header(raw)
+        self.lsn = view.lsn + self.header.base
         self.position = 0
         self.fresh = 0
         adopt_rules(self.header, rules)
@@ -79,6 +79,7 @@ def check_header(raw: bytes, partition: bytes, version: int) -> None:
     """
     state, known = header_state(raw)
     if state != ONLINE:
-        raise Refusal(Kind.PARTITION_CLOSED, partition=partition.hex(), state=_STATES.get(state, "gone"))
+        seal = header_seal(raw) if state == SEALED else b""
+        raise Refusal(Kind.PARTITION_CLOSED, partition=partition.hex(), state=_STATES.get(state, "gone"), seal=seal)
     if known > version:
         raise Refusal(Kind.DEFINITION_NEWER, partition=partition.hex(), version=known)

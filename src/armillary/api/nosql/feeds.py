@@ -31,8 +31,8 @@ def read_items(call: Call) -> Response:
     if after is not None:
         scope = scope._replace(start=max(scope.start, _decode(after)))
     factor = call.factor()
-    page, place, charge = call.database.read_feed(container, scope, (call.page_size(), PAGE_BYTES), call.session)
-    head = call.place_head(round(charge * factor, 2), container, place, page.lsn)
+    page, place, lsn, charge = call.database.read_feed(container, scope, (call.page_size(), PAGE_BYTES), call.session)
+    head = call.place_head(round(charge * factor, 2), container, place, lsn)
     if page.next:
         head += f"x-ms-continuation: {_MARK}~{container.rid}~d~{_encode(page.next)}\r\n"
     return answer_items(container, [item.body for item in page.items], head)

@@ -20,7 +20,7 @@ def read_session(header: bytes, ranges: Collection[str]) -> int:
     for part in text.split(","):
         found = _TOKEN.fullmatch(part)
         if found is None:
-            raise Refusal(Kind.BAD_SESSION, token=text[:100])
+            raise Refusal(Kind.BAD_SESSION, token=text[:100], reason="it is not RANGE:VERSION#LSN")
         if found[1] in ranges:
             asked = max(asked, int(found[3]))
     return asked
