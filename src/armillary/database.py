@@ -11,7 +11,7 @@ the container, looks again and repeats the whole operation.
 import os
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final, NamedTuple, TypeAlias
 from urllib.parse import quote
@@ -24,7 +24,7 @@ from armillary.keys.ranges import EpkRange, divide_space, read_range
 from armillary.kv.engine import Applied, Changes, Engine, Outcome, Reader, Rejected, Unknown, View, Work
 from armillary.kv.steps import Block, Commit, Steps
 from armillary.store import catalog
-from armillary.store.catalog import ContainerRow, DatabaseRow, OfferRow, Range, Stamp
+from armillary.store.catalog import ContainerRow, DatabaseRow, OfferRow, Range, Split, Stamp, partitions_of
 from armillary.store.check import Subject, check_partition, check_ranges, find_orphans
 from armillary.store.feed import Changes as FeedPage
 from armillary.store.feed import find_start, read_changes
@@ -39,10 +39,23 @@ from armillary.store.items import (
     delete_item,
     put_item,
 )
-from armillary.store.layout import CATALOG, GONE, ITEM, ONLINE, SEALED, Header, header_lsn, header_state, new_header
+from armillary.store.layout import (
+    CATALOG,
+    FILLING,
+    GONE,
+    ITEM,
+    ONLINE,
+    SEALED,
+    Header,
+    header_glance,
+    header_seal,
+    header_state,
+    new_header,
+)
 from armillary.store.places import find_place, logical_code
-from armillary.store.reading import ItemPage, Scope, read_item, read_stretch, scope_of
+from armillary.store.reading import ItemPage, Scope, find_id, read_item, read_stretch, scope_of
 from armillary.store.rules import Rules, first_aging
+from armillary.store.splitting import give_up
 from armillary.store.transaction import Moment, Transaction, check_header
 from armillary.units import price_feed, price_read, price_write
 from armillary.values import KeyValue
@@ -57,7 +70,8 @@ _HEADER_SAFE: Final = " !\"$&'()*+,/:;<=>@[]^`{|}~"
 class Container:
     """One version of a container, ready for use; `link` is its path in names, as a header can carry it.
 
-    `bounds` are the item keys between which its ranges lie, in order, from the first to the last.
+    `bounds` are the item keys between which its ranges lie, in order, from the first to the last; `notes` are whatever
+    an API would otherwise make again for every answer.
     """
 
     row: ContainerRow
@@ -68,6 +82,7 @@ class Container:
     bounds: tuple[bytes, ...]
     rid: str
     link: str
+    notes: dict[str, str] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def definition(self) -> dict[str, Any]:
@@ -256,6 +271,35 @@ class Database:
         removed = (yield from self._change(catalog.delete_container(container.row, condition))).result
         yield from self._drop(removed.partitions)
 
+    # ---- splits
+
+    def start_split(self, container: Container, place: Range, point: str, reason: str) -> Steps[Split]:
+        """Prepare a split of a range at an effective key: make the children, then record it."""
+        row = container.row
+        parents = (*place.parents, place.id)
+        births = (row.births, row.births + 1)
+        bounds = ((place.low, point), (point, place.high))
+        children = tuple(
+            Range(str(birth), *bound, self.entropy(16), birth, parents)
+            for birth, bound in zip(births, bounds, strict=True)
+        )
+        for child in children:
+            header = new_header(child.birth, container.rules.version, first_aging(container.rules), FILLING)
+            yield Block(partial(self.engine.create, child.partition, header))
+        split = Split(self.entropy(16).hex(), place.id, children, reason)
+        yield from self._change(catalog.start_split(row, split))
+        return split
+
+    def resolve_seal(self, container: Container, seal: bytes) -> None:
+        """Open a partition again that was sealed by a split which nobody goes on with; it may turn out to be done."""
+        for place in container.row.ranges:
+            with self.engine.read(place.partition) as reader:
+                state = header_state(reader.header)[0]
+                found = header_seal(reader.header)
+            if state == SEALED and found == seal:
+                give_up(self.engine, container.row, place, seal.hex())
+        self.forget()
+
     # ---- items
 
     def read_item(
@@ -311,6 +355,12 @@ class Database:
         done = yield from self._commit(partition, work)
         written: Written = done.result
         return Wrote(written, place, written.lsn, price_write(written.old_size))
+
+    def id_of(self, container: Container, values: Sequence[KeyValue], number: int) -> str | None:
+        """The id of the item that has this number, the last part of its rid."""
+        scope = self.scope(container, values)
+        with self.engine.read(self.route(container, scope.start).partition) as reader:
+            return find_id(reader, number, scope)
 
     def scope(self, container: Container, values: Sequence[KeyValue]) -> Scope:
         """The items of one logical partition, or of all that begin with a prefix of a hierarchical key."""
@@ -375,7 +425,7 @@ class Database:
         with self.engine.read(CATALOG) as reader:
             containers = list(catalog.list_containers(reader))
             owners = {row.number: row for row in catalog.list_databases(reader)}
-        orphans = find_orphans(self.engine, {place.partition for row in containers for place in row.ranges})
+        orphans = find_orphans(self.engine, {partition for row in containers for partition in partitions_of(row)})
         for row in containers:
             container = compile_container(row, owners[row.database])
             if any(self._is_behind(place, container) for place in row.ranges):
@@ -401,8 +451,8 @@ class Database:
         for container in containers:
             name = f"{container.owner.id}/{container.row.id}"
             complaints += check_ranges(name, list(container.ranges))
+            named.update(partitions_of(container.row))
             for place, bounds in zip(container.row.ranges, container.ranges, strict=True):
-                named.add(place.partition)
                 where = f"{name} range {place.id} ({place.partition.hex()})"
                 if place.partition not in exist:
                     complaints.append(f"{where}: the partition does not exist")
@@ -422,12 +472,12 @@ class Database:
         A sealed one is the latest there is until the catalog names others: looked up after the snapshot was taken.
         """
         raw = reader.header
-        state, version = header_state(raw)
+        state, version, base = header_glance(raw)
         if state != ONLINE and (state != SEALED or not self._is_named(container, place)):
             check_header(raw, place.partition, container.rules.version)
         if version > container.rules.version:
             check_header(raw, place.partition, container.rules.version)
-        lsn = header_lsn(raw, reader.lsn)
+        lsn = reader.lsn + base
         asked = session(place)
         if lsn < asked:
             raise Refusal(Kind.SESSION_AHEAD, asked=asked, lsn=lsn, place=place)

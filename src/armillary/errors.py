@@ -49,6 +49,7 @@ class Kind(Enum):
     OFFER_MISSING = "The offer {id!r} does not exist"
     RESOURCE_MISSING = "The resource {name!r} does not exist"
     RANGE_GONE = "The partition key range {id} is not one of the container {name!r}"
+    SPLIT_OVER = "The split {id} is over: it was done or cancelled"
     SESSION_AHEAD = "The session token asks for LSN {asked}, this partition is at {lsn}"
     DATABASE_EXISTS = "A database with the id {name!r} exists already"
     CONTAINER_EXISTS = "A container with the id {name!r} exists already"

@@ -6,6 +6,7 @@ or running. The anchors are the published ones: an item of 1 KB is read for 1 an
 """
 
 from dataclasses import dataclass, fields
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from armillary.errors import Fault, Kind, fault_of
@@ -60,9 +61,14 @@ def price_work(work: Work, factor: float = 1.0) -> float:
     return round(factor * total, 2)
 
 
+@lru_cache(4096)
+def _price_kb(more: int, factor: float) -> float:
+    return round(factor * (PRICES["reads"].units + more * PRICES["read_kb"].units), 2)
+
+
 def price_read(size: int, factor: float = 1.0) -> float:
     """A point read."""
-    return round(factor * (PRICES["reads"].units + _more_kb(size) * PRICES["read_kb"].units), 2)
+    return _price_kb(_more_kb(size), factor)
 
 
 def price_write(size: int, replaced: int = 0) -> float:

@@ -126,6 +126,16 @@ def test_an_item_from_its_creation_to_its_end(box: Any) -> None:
     assert again["_rid"] != made["_rid"]
 
 
+def test_an_item_addressed_by_itself(box: Any) -> None:
+    """Handed an item in place of its id, this client goes by the link in it."""
+    item = box.create_item({"id": "1", "pk": "a"})
+    assert box.read_item(item, partition_key="a") == item
+    changed = box.replace_item(item, {**item, "n": 1})
+    assert (changed["n"], changed["_rid"]) == (1, item["_rid"])
+    box.delete_item(changed, partition_key="a")
+    assert refused(box.read_item, item, partition_key="a").status_code == 404
+
+
 def test_ids_are_one_per_logical_partition(box: Any) -> None:
     for pk in ("a", "b", 1, True, None):
         box.create_item({"id": "same", "pk": pk})

@@ -19,6 +19,7 @@ DRIVERS: Final = {
     "mmh3": ("keys", True),
     "orjson": ("json", True),
     "pytest": ("cli.fixture", True),
+    "re2": ("query", True),
     "rich": ("cli", False),
     "uvloop": ("server", True),
 }

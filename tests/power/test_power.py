@@ -1,16 +1,13 @@
 """The embedded engine after a power failure, at every sync, with any choice of what was not synced yet."""
 
-import os
-import random
 import sys
-import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from tests.power.images import Plan, Report, replay
 from tests.power.load import check
-from tests.power.recording import Event, Kind, Recording, compile_shim, record
+from tests.power.recording import Event, Kind, Recording, record
 
 pytestmark = [
     pytest.mark.crash,
@@ -20,31 +17,8 @@ LOAD = Path(__file__).with_name("load.py")
 
 
 @pytest.fixture(scope="module")
-def seed() -> int:
-    drawn = int(os.environ.get("SEED", random.SystemRandom().randrange(2**32)))
-    print(f"SEED={drawn}")
-    return drawn
-
-
-@pytest.fixture(scope="module")
-def shim(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return compile_shim(tmp_path_factory.mktemp("shim"))
-
-
-@pytest.fixture(scope="module")
 def recording(shim: Path, tmp_path_factory: pytest.TempPathFactory, seed: int) -> Recording:
     return record(shim, tmp_path_factory.mktemp("short"), [sys.executable, LOAD, "24", str(seed)])
-
-
-@pytest.fixture
-def scratch(tmp_path: Path) -> Iterator[Path]:
-    """Where images are built: in memory if there is a place, because opening one syncs."""
-    memory = Path("/dev/shm")
-    if not os.access(memory, os.W_OK):
-        yield tmp_path
-        return
-    with tempfile.TemporaryDirectory(dir=memory) as name:
-        yield Path(name)
 
 
 def is_synced_write(event: Event) -> bool:

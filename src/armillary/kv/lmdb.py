@@ -386,6 +386,9 @@ class LmdbEngine:
         except (OSError, lmdb.Error) as error:
             raise _translate(error, self.path) from error
         environment.reader_check()
+        # A writer killed between its meta page and telling other processes has committed, and readers do not see it
+        # before somebody takes its lock: what was found absent after a restart must not come to light later.
+        environment.begin(write=True).abort()
         return environment
 
 

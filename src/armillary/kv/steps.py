@@ -5,11 +5,13 @@ is a generator of steps; whoever drives it chooses how to wait:
 
     Commit    a work for one partition; the driver sends the `Outcome`, or throws a `Refusal` (queue full, stopping)
     Block     a call that takes milliseconds (makes files, walks a catalog); the driver sends what it returns
+    Pause     nothing for so many seconds
 
 `server` gives commits to its writer threads, where they are grouped, and blocks to a pool; `drive` below does both at
 once, for the command line, the keeper and tests.
 """
 
+import time
 from collections.abc import Callable, Generator
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
@@ -31,7 +33,13 @@ class Block(NamedTuple):
     call: Callable[[], object]
 
 
-Step: TypeAlias = Commit | Block
+class Pause(NamedTuple):
+    """Please go on after so many seconds."""
+
+    seconds: float
+
+
+Step: TypeAlias = Commit | Block | Pause
 Steps: TypeAlias = Generator[Step, Any, Result]
 
 
@@ -41,7 +49,7 @@ def drive(engine: Engine, steps: Steps[Result]) -> Result:
         step = next(steps)
         while True:
             try:
-                sent = engine.write(step.partition, [step.work])[0] if isinstance(step, Commit) else step.call()
+                sent = _take(engine, step)
             except Exception as error:  # noqa: BLE001 - not handled here: thrown on into the operation
                 step = steps.throw(error)
             else:
@@ -49,3 +57,12 @@ def drive(engine: Engine, steps: Steps[Result]) -> Result:
     except StopIteration as end:
         result: Result = end.value
         return result
+
+
+def _take(engine: Engine, step: Step) -> object:
+    if isinstance(step, Commit):
+        return engine.write(step.partition, [step.work])[0]
+    if isinstance(step, Block):
+        return step.call()
+    time.sleep(step.seconds)
+    return None

@@ -63,10 +63,12 @@ EMPTY: Final[Tree[Any, Any]] = Tree(Node([], [], None), 0)
 class Edit(Generic[Key, Value]):
     """Changes to a tree. The one they began with stays as it was; `tree` is what they come to, for keeps at the end."""
 
-    __slots__ = ("_depth", "_root")
+    __slots__ = ("_depth", "_mark", "_root")
 
     def __init__(self, tree: Tree[Key, Value]) -> None:
         self._root, self._depth = tree
+        # Nodes bear a mark, not the edit: through it they would keep alive every tree there ever was.
+        self._mark = object()
 
     @property
     def tree(self) -> Tree[Key, Value]:
@@ -76,7 +78,7 @@ class Edit(Generic[Key, Value]):
         root = self._root = self._own(self._root)
         right = self._put(root, self._depth, key, value)
         if right is not None:
-            self._root = Node([root.keys[0], right.keys[0]], [root, right], self)
+            self._root = Node([root.keys[0], right.keys[0]], [root, right], self._mark)
             self._depth += 1
 
     def delete(self, key: Key) -> None:
@@ -91,7 +93,7 @@ class Edit(Generic[Key, Value]):
             self._root, self._depth = EMPTY
 
     def _own(self, node: Node) -> Node:
-        return node if node.owner is self else Node(node.keys.copy(), node.values.copy(), self)
+        return node if node.owner is self._mark else Node(node.keys.copy(), node.values.copy(), self._mark)
 
     def _put(self, node: Node, depth: int, key: Key, value: Value) -> Node | None:
         """Put below a node that is ours; the right half if the node grew too wide."""
@@ -114,7 +116,7 @@ class Edit(Generic[Key, Value]):
 
     def _split(self, node: Node) -> Node:
         half = len(node.keys) // 2
-        right = Node(node.keys[half:], node.values[half:], self)
+        right = Node(node.keys[half:], node.values[half:], self._mark)
         del node.keys[half:], node.values[half:]
         return right
 

@@ -18,7 +18,7 @@ from uuid import uuid4
 from armillary.errors import Fault, Kind, Refusal
 from armillary.json import dump
 from armillary.kv.engine import Engine
-from armillary.kv.steps import Commit, Step, Steps, drive
+from armillary.kv.steps import Commit, Pause, Step, Steps, drive
 from armillary.server.health import Health
 from armillary.server.log import LOG, log_failure
 from armillary.server.writers import Writers
@@ -99,11 +99,14 @@ class Service:
             return answer_error(request, error)
         if isinstance(answer, Response):
             return answer
-        return _Course(request, answer, asker, writers, self.run_blocking).advance(answer.send, None)
+        return _Course(request, answer, asker, writers, self).advance(answer.send, None)
 
     def run_blocking(self, call: Callable[[], object], done: Callable[["asyncio.Future[Any]"], None]) -> None:
         """Call where waiting harms nobody; `done` gets the finished future on the loop."""
         self._loop.run_in_executor(self._pool, call).add_done_callback(done)
+
+    def run_later(self, seconds: float, call: Callable[[], None]) -> None:
+        self._loop.call_later(seconds, call)
 
     def _answer_remotely(self, request: Request, asker: Asker) -> None:
         def answer() -> Response:
@@ -146,21 +149,16 @@ class Service:
 class _Course:
     """One operation on its way: its steps, taken one by one."""
 
-    __slots__ = ("_asker", "_request", "_run_blocking", "_steps", "_writers")
+    __slots__ = ("_asker", "_request", "_service", "_steps", "_writers")
 
     def __init__(
-        self,
-        request: Request,
-        steps: Steps[Response],
-        asker: Asker,
-        writers: Writers,
-        run_blocking: Callable[[Callable[[], object], Callable[["asyncio.Future[Any]"], None]], None],
+        self, request: Request, steps: Steps[Response], asker: Asker, writers: Writers, service: Service
     ) -> None:
         self._request = request
         self._steps = steps
         self._asker = asker
         self._writers = writers
-        self._run_blocking = run_blocking
+        self._service = service
 
     def advance(self, resume: Callable[[Any], Step], value: object) -> Response | None:
         """Take steps until one must be waited for; the answer, if there are no more."""
@@ -170,7 +168,10 @@ class _Course:
                 if self._writers.submit(step.partition, step.work, len(self._request.body), self):
                     return None
                 step = self._steps.throw(Refusal(Kind.BUSY, partition=step.partition.hex()))
-            self._run_blocking(step.call, self._unblock)
+            if isinstance(step, Pause):
+                self._service.run_later(step.seconds, self.settle)
+            else:
+                self._service.run_blocking(step.call, self._unblock)
         except StopIteration as end:
             response: Response = end.value
             return response
@@ -178,7 +179,7 @@ class _Course:
             return answer_error(self._request, error)
         return None
 
-    def settle(self, outcome: object) -> None:
+    def settle(self, outcome: object = None) -> None:
         self._go_on(self._steps.send, outcome)
 
     def fail(self, error: BaseException) -> None:

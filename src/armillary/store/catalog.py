@@ -53,6 +53,17 @@ class Range(NamedTuple):
     parents: tuple[str, ...] = ()
 
 
+class Split(NamedTuple):
+    """A split that is being prepared. While its record is here it may still be cancelled; when it is done the map has
+    the children, and when it is cancelled it has the parent: either way the record is gone.
+    """
+
+    id: str
+    parent: str
+    children: tuple[Range, ...]
+    reason: str
+
+
 @dataclass(frozen=True, slots=True)
 class DatabaseRow:
     """A database."""
@@ -84,6 +95,7 @@ class ContainerRow:
     ranges: tuple[Range, ...]
     stamp: Stamp
     offer: int | None = None
+    splits: tuple[Split, ...] = ()
 
     @property
     def rid(self) -> str:
@@ -113,6 +125,12 @@ class Removed(NamedTuple):
 def make_catalog(engine: Engine) -> None:
     """Make the catalog of a new store."""
     engine.create(CATALOG, new_header(0, 0, 0))
+
+
+def partitions_of(row: ContainerRow) -> tuple[bytes, ...]:
+    """Every partition that a container names, those of running splits too."""
+    places = (*row.ranges, *(child for split in row.splits for child in split.children))
+    return tuple(place.partition for place in places)
 
 
 def stamp_of(moment: Moment) -> Stamp:
@@ -235,9 +253,7 @@ def replace_container(row: ContainerRow, definition: dict[str, Any], condition: 
 
     def work(view: View) -> Changes:
         tx = Overlay(view)
-        now = get_container(tx, row.database, row.number)
-        if now is None:
-            raise Refusal(Kind.CONTAINER_MISSING, name=row.id)
+        now = _must_get(tx, row)
         check_etag(now.stamp, condition)
         changed = replace(now, definition=definition, version=now.version + 1, stamp=stamp_of(moment))
         _put_container(tx, changed)
@@ -249,11 +265,55 @@ def replace_container(row: ContainerRow, definition: dict[str, Any], condition: 
 def delete_container(row: ContainerRow, condition: str) -> Work:
     def work(view: View) -> Changes:
         tx = Overlay(view)
-        now = get_container(tx, row.database, row.number)
-        if now is None:
-            raise Refusal(Kind.CONTAINER_MISSING, name=row.id)
+        now = _must_get(tx, row)
         check_etag(now.stamp, condition)
         return Changes(tx.effects, None, Removed(tuple(_drop_container(tx, now))))
+
+    return work
+
+
+def start_split(row: ContainerRow, split: Split) -> Work:
+    """Record a split whose children have been made; refused when the map has moved on."""
+
+    def work(view: View) -> Changes:
+        tx = Overlay(view)
+        now = _must_get(tx, row)
+        if now.births != row.births or any(other.parent == split.parent for other in now.splits):
+            raise Refusal(Kind.SPLIT_OVER, id=split.id)
+        births = max(child.birth for child in split.children) + 1
+        changed = replace(now, births=births, splits=(*now.splits, split))
+        _put_container(tx, changed)
+        return Changes(tx.effects, None, changed)
+
+    return work
+
+
+def finish_split(row: ContainerRow, name: str) -> Work:
+    """The one moment at which a split is done: the map has the children from here on."""
+
+    def work(view: View) -> Changes:
+        tx = Overlay(view)
+        now, split = _must_find_split(tx, row, name)
+        ranges: list[Range] = []
+        for place in now.ranges:
+            ranges += split.children if place.id == split.parent else [place]
+        splits = tuple(other for other in now.splits if other.id != name)
+        changed = replace(now, ranges=tuple(ranges), splits=splits, version=now.version + 1)
+        _put_container(tx, changed)
+        return Changes(tx.effects, None, changed)
+
+    return work
+
+
+def cancel_split(row: ContainerRow, name: str) -> Work:
+    """The other moment: from here on it can only be undone."""
+
+    def work(view: View) -> Changes:
+        tx = Overlay(view)
+        now, _ = _must_find_split(tx, row, name)
+        changed = replace(now, splits=tuple(other for other in now.splits if other.id != name))
+        _put_container(tx, changed)
+        return Changes(tx.effects, None, changed)
 
     return work
 
@@ -281,11 +341,27 @@ def check_etag(stamp: Stamp, condition: str) -> None:
         raise Refusal(Kind.ETAG_MISMATCH, etag=stamp.etag)
 
 
+def _must_get(tx: Overlay, row: ContainerRow) -> ContainerRow:
+    now = get_container(tx, row.database, row.number)
+    if now is None:
+        raise Refusal(Kind.CONTAINER_MISSING, name=row.id)
+    return now
+
+
+def _must_find_split(tx: Overlay, row: ContainerRow, name: str) -> tuple[ContainerRow, Split]:
+    """The container as it is and a split of it that is still open; refused when it was decided already."""
+    now = _must_get(tx, row)
+    for split in now.splits:
+        if split.id == name:
+            return now, split
+    raise Refusal(Kind.SPLIT_OVER, id=name)
+
+
 def _drop_container(tx: Overlay, row: ContainerRow) -> list[bytes]:
     _drop_offer(tx, row.offer)
     tx.delete(name_key(row.database, _name_code(row.id)))
     tx.delete(container_key(row.database, row.number))
-    return [place.partition for place in row.ranges]
+    return list(partitions_of(row))
 
 
 def _add_offer(tx: Overlay, offer: OfferRow | None, owner: str, resource: str, moment: Moment) -> int | None:
@@ -315,7 +391,10 @@ def _take(tx: Overlay, name: str, moment: Moment) -> int:
 
 def _put_container(tx: Overlay, row: ContainerRow) -> None:
     fields = _fields(row)
-    fields["ranges"] = [[*place[:3], place.partition.hex(), *place[4:]] for place in row.ranges]
+    fields["ranges"] = [_show_range(place) for place in row.ranges]
+    fields["splits"] = [
+        [*split[:2], [_show_range(child) for child in split.children], split.reason] for split in row.splits
+    ]
     tx.put(container_key(row.database, row.number), dump(fields))
 
 
@@ -342,11 +421,25 @@ def _read_database(value: bytes) -> DatabaseRow:
 
 def _read_container(value: bytes) -> ContainerRow:
     fields = load(value)
-    ranges = tuple(
-        Range(name, low, high, bytes.fromhex(partition), birth, tuple(parents))
-        for name, low, high, partition, birth, parents in fields["ranges"]
+    ranges = tuple(_read_range(place) for place in fields["ranges"])
+    splits = tuple(
+        Split(name, parent, tuple(_read_range(child) for child in children), reason)
+        for name, parent, children, reason in fields["splits"]
     )
-    return ContainerRow(**{**fields, "stamp": Stamp(*fields["stamp"]), "ranges": ranges})
+    return ContainerRow(**{**fields, "stamp": Stamp(*fields["stamp"]), "ranges": ranges, "splits": splits})
+
+
+def _show_split(split: Split) -> list[Any]:
+    return [split.id, split.parent, [_show_range(child) for child in split.children], split.reason]
+
+
+def _show_range(place: Range) -> list[Any]:
+    return [*place[:3], place.partition.hex(), *place[4:]]
+
+
+def _read_range(fields: list[Any]) -> Range:
+    name, low, high, partition, birth, parents = fields
+    return Range(name, low, high, bytes.fromhex(partition), birth, tuple(parents))
 
 
 def _read_offer(value: bytes) -> OfferRow:

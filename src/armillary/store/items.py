@@ -15,6 +15,7 @@ from typing import Final, NamedTuple
 
 from armillary.clock import TICKS_PER_SECOND
 from armillary.errors import Kind, Refusal
+from armillary.keycode import split_key
 from armillary.kv.engine import Changes
 from armillary.store.layout import (
     AGE,
@@ -116,7 +117,12 @@ def etag_text(etag: bytes) -> str:
 
 def place_of(item: bytes, record: bytes, envelope: Envelope) -> Place:
     """The place of an item that was found by walking."""
-    return Place(item, logical_of(item, envelope), "", read_identity(record, envelope))
+    logical = logical_of(item, envelope)
+    if not envelope.identity_size:
+        return Place(item, logical, "")
+    identity = read_identity(record, envelope)
+    key = b"".join(split_key(identity)[:-1])
+    return Place(item, logical, "", identity, b"" if logical.endswith(key) else key)
 
 
 def put_item(tx: Transaction, place: Place, draft: Draft, mode: Mode, condition: Condition = NO_CONDITION) -> Written:
@@ -130,8 +136,8 @@ def put_item(tx: Transaction, place: Place, draft: Draft, mode: Mode, condition:
     envelope = _next_envelope(tx, old, place, draft)
     body = _finish_body(tx.rules, draft, envelope)
     _claim_unique(tx, place, draft, envelope.number, old)
-    _count(tx, place, len(body) - (len(old.body) if old else 0), 0 if old else 1)
-    _move_expiry(tx, place.item, old.envelope if old else None, envelope)
+    count_item(tx, place, len(body) - (len(old.body) if old else 0), 0 if old else 1, tx.lsn)
+    move_expiry(tx, place.item, old.envelope if old else None, envelope)
     if old is not None:
         _forget_entry(tx, old.envelope)
     kind = CREATED if old is None else REPLACED
@@ -181,8 +187,8 @@ def remove_item(tx: Transaction, place: Place, old: Item, kind: int) -> None:
     """Take an item out of everything it is in, and say so in the log."""
     for rule, digest in enumerate(digest_body(tx.rules.unique, old.body)):
         tx.delete(unique_key(place.logical, rule, digest))
-    _move_expiry(tx, place.item, old.envelope, None)
-    _count(tx, place, -len(old.body), -1)
+    move_expiry(tx, place.item, old.envelope, None)
+    count_item(tx, place, -len(old.body), -1, tx.lsn)
     _forget_entry(tx, old.envelope)
     time = max(tx.moment.ticks, old.envelope.time + 1)
     _log(tx, Entry(kind, old.envelope.number, time, place.item, _image(tx, old)), tx.next_position())
@@ -213,7 +219,8 @@ def trim_log(tx: Transaction) -> None:
     if waiting > 0:
         rows = tx.stored(log_key(header.trimmed + 1, 0, 0), log_key(bound + 1, 0, 0), _TRIM_STEP)
         for key, value in rows:
-            if _is_loose(tx, key, read_entry(value)):
+            # What this transaction has dropped itself was never counted.
+            if key not in tx.effects and _is_loose(tx, key, read_entry(value)):
                 tx.delete(key)
                 header.loose -= 1
                 waiting -= 1
@@ -287,10 +294,11 @@ def _is_alive(tx: Transaction, number: bytes) -> bool:
     return False
 
 
-def _count(tx: Transaction, place: Place, size: int, items: int) -> None:
+def count_item(tx: Transaction, place: Place, size: int, items: int, lsn: int) -> None:
+    """Let the sums of the logical partition and of the header follow."""
     stored = tx.get(place.logical)
     was = read_logical(stored) if stored is not None else EMPTY_LOGICAL
-    now = Logical(was.state, was.size + size, was.items + items, tx.lsn, was.deleted_to, was.identity)
+    now = Logical(was.state, was.size + size, was.items + items, max(was.lsn, lsn), was.deleted_to, was.identity)
     tx.header.bytes += size
     tx.header.items += items
     if now.items == 0 and now.state == PLAIN and now.deleted_to == 0:
@@ -299,7 +307,8 @@ def _count(tx: Transaction, place: Place, size: int, items: int) -> None:
         tx.put(place.logical, pack_logical(now._replace(identity=place.key_identity) if stored is None else now))
 
 
-def _move_expiry(tx: Transaction, item: bytes, old: Envelope | None, new: Envelope | None) -> None:
+def move_expiry(tx: Transaction, item: bytes, old: Envelope | None, new: Envelope | None) -> None:
+    """Let the DUE or AGE entry of an item follow it."""
     if old is not None:
         if old.ttl > 0:
             tx.delete(moment_key(DUE, old.time + old.ttl * TICKS_PER_SECOND, old.number))

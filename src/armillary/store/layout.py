@@ -86,6 +86,7 @@ _ENVELOPE: Final = Struct(">BBBHQQIHQ16si")
 _ENTRY: Final = Struct(">BQQH")
 _LOGICAL: Final = Struct(">BQQQQ")
 _HEADER: Final = Struct(">BBBBIQQQQQQQQQQQ16sq8x")
+_GLANCE: Final = Struct(">xB14xQ88xq")
 _BASE_AT: Final = 8 + 11 * 8 + 16
 
 
@@ -207,18 +208,25 @@ class Header:
         )
 
 
-def new_header(birth: int, version: int, aging: int) -> bytes:
+def new_header(birth: int, version: int, aging: int, state: int = ONLINE) -> bytes:
     """The header of an empty partition; `birth` is its number among all partitions its container ever had."""
     header = Header(bytes(_HEADER.size))
     header.birth = birth
     header.version = version
     header.aging = aging
+    header.state = state
     return header.pack()
 
 
 def header_state(raw: bytes) -> tuple[int, int]:
-    """State and version alone: what a read needs."""
+    """State and version."""
     return raw[1], int.from_bytes(raw[16:24], "big")
+
+
+def header_glance(raw: bytes) -> tuple[int, int, int]:
+    """State, version and base: what a read needs, and nothing else."""
+    glance: tuple[int, int, int] = _GLANCE.unpack_from(raw)
+    return glance
 
 
 def header_lsn(raw: bytes, lsn: int) -> int:

@@ -8,10 +8,11 @@ two pages neither repeats nor hides an item that nobody touched.
 from typing import NamedTuple
 
 from armillary.errors import Kind, Refusal
+from armillary.json import load
 from armillary.keys.ranges import EpkRange
 from armillary.kv.engine import Reader
 from armillary.store.items import Item, Place
-from armillary.store.layout import ITEM, read_body, read_envelope, read_identity
+from armillary.store.layout import ITEM, number_key, read_body, read_envelope, read_identity
 from armillary.store.rules import Rules, has_expired
 
 
@@ -40,6 +41,13 @@ def read_item(reader: Reader, place: Place, rules: Rules, ticks: int) -> Item | 
     if has_expired(envelope, rules, ticks):
         return None
     return Item(envelope, read_body(record, envelope))
+
+
+def find_id(reader: Reader, number: int, scope: Scope) -> str | None:
+    """The id of the item that has this number, if it lies in the scope."""
+    key = reader.get(number_key(number))
+    record = reader.get(key) if key is not None and scope.start <= key < scope.stop else None
+    return None if record is None else str(load(read_body(record, read_envelope(record)))["id"])
 
 
 def read_stretch(

@@ -12,7 +12,7 @@ from armillary.kv.engine import Row, View
 from armillary.store.layout import FILLING, ONLINE, SEALED, Header, header_seal, header_state
 from armillary.store.rules import Rules, adopt_rules
 
-_STATES: Final = {SEALED: "sealed", FILLING: "filling"}
+_STATES: Final = {SEALED: "sealed", FILLING: "filling", ONLINE: "online"}
 
 
 class Moment(NamedTuple):
@@ -55,9 +55,9 @@ class Transaction(Overlay):
 
     __slots__ = ("fresh", "header", "lsn", "moment", "position", "rules")
 
-    def __init__(self, view: View, partition: bytes, rules: Rules, moment: Moment) -> None:
+    def __init__(self, view: View, partition: bytes, rules: Rules, moment: Moment, state: int = ONLINE) -> None:
         raw = view.header
-        check_header(raw, partition, rules.version)
+        check_header(raw, partition, rules.version, state)
         super().__init__(view)
         self.rules = rules
         self.moment = moment
@@ -72,13 +72,13 @@ class Transaction(Overlay):
         return self.position - 1
 
 
-def check_header(raw: bytes, partition: bytes, version: int) -> None:
+def check_header(raw: bytes, partition: bytes, version: int, wanted: int = ONLINE) -> None:
     """Refuse what cannot be done here now; the caller looks at the catalog again and comes back.
 
     A header behind the caller's version is no error: whoever changed the definition stopped between catalog and header.
     """
     state, known = header_state(raw)
-    if state != ONLINE:
+    if state != wanted:
         seal = header_seal(raw) if state == SEALED else b""
         raise Refusal(Kind.PARTITION_CLOSED, partition=partition.hex(), state=_STATES.get(state, "gone"), seal=seal)
     if known > version:

@@ -1,8 +1,9 @@
 """The map of the memory engine: every version stays what it was."""
 
+import gc
 import random
 
-from armillary.kv.tree import EMPTY, Edit, Tree
+from armillary.kv.tree import EMPTY, Edit, Node, Tree
 
 
 def list_all(tree: Tree[int, int]) -> list[tuple[int, int]]:
@@ -48,3 +49,21 @@ def test_ordered_filling_and_emptying() -> None:
         edit.delete(key)
     assert list_all(edit.tree) == []
     assert len(list_all(full)) == 5000
+
+
+def test_old_versions_are_forgotten() -> None:
+    """What nobody holds is gone: a long life of edits leaves only the nodes of the last tree."""
+    before = count_nodes()
+    tree: Tree[int, int] = EMPTY
+    for at in range(500):
+        edit = Edit(tree)
+        edit.put(at * 7 % 501, at)
+        tree = edit.tree
+    del edit
+    assert len(list_all(tree)) == 500
+    assert count_nodes() - before < 100
+
+
+def count_nodes() -> int:
+    gc.collect()
+    return sum(isinstance(found, Node) for found in gc.get_objects())

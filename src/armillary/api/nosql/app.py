@@ -7,7 +7,9 @@ up and done again. And every refusal, wherever it is found, becomes an answer by
 """
 
 import os
+from functools import partial
 from itertools import count
+from time import monotonic
 from typing import Final
 
 from armillary.api.nosql.access import Access
@@ -16,13 +18,15 @@ from armillary.api.nosql.errors import render_refusal
 from armillary.api.nosql.operations import FLAGGED, PATHS, PLAIN, QUERY, UNBUILT, Handler, Operation
 from armillary.database import STALE, Database
 from armillary.errors import Kind, Refusal
-from armillary.kv.steps import Steps
+from armillary.kv.steps import Block, Pause, Steps
 from armillary.store.catalog import Range
 from armillary.units import price_refusal
 from armillary.wire.http import Request, Response
 from armillary.wire.signature import read_resource
 
 _TRIES: Final = 4
+_PAUSE: Final = 0.005
+_SEAL_PATIENCE: Final = 2.0
 _QUERY_TYPE: Final = b"application/query+json"
 
 
@@ -42,34 +46,48 @@ class NosqlApp:
         resource = read_resource(request.path)
         call = Call(request, self._database, resource.segments, activity, self._level)
         try:
-            self._access.admit(request, resource)
+            if resource.segments != ["addresses"]:  # signed as what it would lead to, and it leads nowhere
+                self._access.admit(request, resource)
             handler = _find_handler(request, resource.segments)
             answer = handler(call)
         except Refusal as refused:
             if refused.kind not in STALE:
                 return _refuse(call, refused)
-            answer = self._repeat(call, handler)
+            answer = self._repeat(call, handler, refused)
         return answer if isinstance(answer, Response) else self._finish(call, handler, answer)
 
     def _finish(self, call: Call, handler: Handler, steps: Steps[Response]) -> Steps[Response]:
         try:
             return (yield from steps)
         except Refusal as refused:
-            if refused.kind not in STALE:
-                return _refuse(call, refused)
-        return (yield from self._repeat(call, handler))
+            stale = refused
+        return (yield from self._repeat(call, handler, stale))
 
-    def _repeat(self, call: Call, handler: Handler) -> Steps[Response]:
-        """Look everything up again; what is stale every time is told to the caller."""
-        for last in range(_TRIES - 1, -1, -1):
+    def _repeat(self, call: Call, handler: Handler, refused: Refusal) -> Steps[Response]:
+        """Look everything up again, and do it again, until it is not stale; what always is, is told to the caller.
+
+        A sealed partition is waited for. Whoever sealed it may have died: a seal that was watched for long enough, on
+        this process's own clock, is resolved.
+        """
+        tries, watched, since = _TRIES, b"", 0.0
+        while refused.kind in STALE and tries:
+            seal = refused.context.get("seal")
+            if not isinstance(seal, bytes) or not seal:
+                tries -= 1
+            elif seal != watched:
+                watched, since = seal, monotonic()
+            elif monotonic() - since > _SEAL_PATIENCE:
+                yield Block(partial(self._database.resolve_seal, call.container(), seal))
+                since = monotonic()
+            else:
+                yield Pause(_PAUSE)
             self._database.forget()
             try:
                 answer = handler(call)
                 return answer if isinstance(answer, Response) else (yield from answer)
-            except Refusal as refused:
-                if refused.kind not in STALE or not last:
-                    return _refuse(call, refused)
-        raise AssertionError("the last try returns")
+            except Refusal as again:
+                refused = again
+        return _refuse(call, refused)
 
 
 def _refuse(call: Call, refused: Refusal) -> Response:

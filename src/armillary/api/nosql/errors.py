@@ -47,6 +47,7 @@ ANSWERS: Final[dict[Kind, Answer]] = {
     Kind.OFFER_MISSING: _NOT_FOUND,
     Kind.RESOURCE_MISSING: _NOT_FOUND,
     Kind.SESSION_AHEAD: Answer(404, 1002, "NotFound"),
+    Kind.SPLIT_OVER: _CONFLICT,
     Kind.RANGE_GONE: Answer(410, 1002, "Gone"),
     Kind.DATABASE_EXISTS: Answer(409, 3206, "Conflict"),
     Kind.CONTAINER_EXISTS: _CONFLICT,

@@ -10,6 +10,7 @@ from armillary.kv.steps import Steps
 from armillary.store.catalog import Range
 from armillary.store.items import Condition, Draft, Item, Mode, etag_text
 from armillary.store.layout import NEVER, NO_TTL
+from armillary.store.rids import RidKind, parse_rid
 from armillary.values import KeyValue, is_same
 from armillary.wire.http import Response
 from armillary.wire.keyheader import dump_key
@@ -24,7 +25,8 @@ _LONGEST_TTL: Final = (1 << 31) - 1
 def read_item(call: Call) -> Response:
     container = call.container()
     values = call.key(container)
-    found = call.database.read_item(container, values, call.segments[5], call.session, call.factor())
+    name = _read_id(call, container, values)
+    found = call.database.read_item(container, values, name, call.session, call.factor())
     etag = etag_text(found.item.envelope.etag)
     head = _item_head(call, container, found.place, found.lsn, found.item, found.charge)
     if b"if-none-match" in call.headers and call.etag(b"if-none-match") in (etag, "*"):
@@ -45,7 +47,7 @@ def create_item(call: Call) -> Steps[Response]:
 def replace_item(call: Call) -> Steps[Response]:
     container = call.container()
     name, values, draft = _read_draft(call, container)
-    if name != call.segments[5]:
+    if name != _read_id(call, container, values):
         raise Refusal(Kind.BAD_ID, reason=f"the item says {name!r}, the path {call.segments[5]!r}")
     wrote = yield from call.database.write_item(container, values, name, draft, Mode.REPLACE, call.condition())
     return _answer_write(call, container, wrote)
@@ -54,9 +56,23 @@ def replace_item(call: Call) -> Steps[Response]:
 def delete_item(call: Call) -> Steps[Response]:
     container = call.container()
     condition = Condition(match=call.etag(b"if-match"))
-    wrote = yield from call.database.delete_item(container, call.key(container), call.segments[5], condition)
+    values = call.key(container)
+    name = _read_id(call, container, values)
+    wrote = yield from call.database.delete_item(container, values, name, condition)
     head = call.place_head(wrote.charge, container, wrote.place, wrote.lsn)
     return Response(204, head.encode("latin-1"))
+
+
+def _read_id(call: Call, container: Container, values: tuple[KeyValue, ...]) -> str:
+    """The id of the item in the path, which is its rid where the whole path is one of rids."""
+    name = call.segments[5]
+    rid = parse_rid(name) if call.segments[1] == container.owner.rid else None
+    if rid is None or rid.kind is not RidKind.DOCUMENT or (rid.database, rid.container) != container.rules.owner:
+        return name
+    found = call.database.id_of(container, values, rid.number)
+    if found is None:
+        raise Refusal(Kind.ITEM_MISSING, id=name)
+    return found
 
 
 def _read_draft(call: Call, container: Container) -> tuple[str, tuple[KeyValue, ...], Draft]:

@@ -1,0 +1,1 @@
+"""Query languages: text -> `query.plan`; pure, and strangers to each other."""

@@ -1,0 +1,220 @@
+"""Splits against a dict: random interleavings of writers and readers with old maps, of a splitter that may die at any
+step, and of resolvers, on the real code.
+
+Each run has a seed. After every operation the answers are the dict's; in the end every acknowledged write is in the
+partition that the catalog names, feed readers have seen the newest version of every item, and `check` finds nothing.
+"""
+
+import os
+import random
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import pytest
+
+from armillary.clock import Clock
+from armillary.database import STALE, Container, Database
+from armillary.errors import Kind, Refusal
+from armillary.json import dump, load
+from armillary.keys.ranges import EVERYTHING
+from armillary.kv.memory import MemoryEngine
+from armillary.kv.steps import drive
+from armillary.store.items import Draft, Mode
+from armillary.store.layout import SEALED, header_seal, header_state
+from armillary.store.reading import scope_of
+from armillary.store.splitting import Phase, Splitting
+from armillary.store.transaction import Moment
+
+T = TypeVar("T")
+RUNS = 40 if "ARMILLARY_LONG" not in os.environ else 2000
+STEPS = 160
+KEYS = [f"key{number}" for number in range(9)]
+DEFINITION: dict[str, Any] = {
+    "partitionKey": {"paths": ["/pk"], "kind": "Hash", "version": 2},
+    "uniqueKeyPolicy": {"uniqueKeys": [{"paths": ["/mark"]}]},
+}
+
+
+class Blocked(Exception):  # noqa: N818 - it ends no run
+    """A write met a seal that nobody has resolved yet."""
+
+
+class Reader:
+    """A follower of the change feed: a position for each range, taken over from its parents."""
+
+    def __init__(self) -> None:
+        self.positions: dict[str, int] = {}
+        self.seen: dict[str, int] = {}
+
+    def read(self, database: Database, container: Container) -> None:
+        for place, within in zip(container.row.ranges, container.ranges, strict=True):
+            start = max((self.positions.get(name, 0) for name in (place.id, *place.parents)), default=0)
+            feed = database.read_changes(container, scope_of(within), start, 0, (2, 1 << 20))
+            for item in feed.changes.items:
+                value = load(item.body)
+                assert value["version"] >= self.seen.get(value["id"], -1)
+                self.seen[value["id"]] = value["version"]
+            self.positions[place.id] = feed.changes.position
+
+
+class Run:
+    """One seed."""
+
+    def __init__(self, seed: int) -> None:
+        self.random = random.Random(seed)
+        self.engine = MemoryEngine()
+        self.ticks = 10**15
+        self.processes = [self.make_database() for _ in range(3)]
+        self.items: dict[str, dict[str, Any]] = {}
+        self.versions = 0
+        self.splitting: Splitting | None = None
+        self.feeds = Reader()
+        drive(self.engine, self.processes[0].recover())
+        owner = drive(self.engine, self.processes[0].create_database("d", None))
+        drive(self.engine, self.processes[0].create_container(owner, "c", "nosql", DEFINITION, None))
+
+    def make_database(self) -> Database:
+        return Database(self.engine, Clock(ticks=lambda: self.ticks), self.random.randbytes)
+
+    def run(self) -> None:
+        actions = [self.write] * 6 + [self.delete] * 2 + [self.read] * 3 + [self.follow] * 2
+        actions += [self.split] * 8 + [self.die, self.resolve]
+        for _ in range(STEPS):
+            self.ticks += 1
+            self.random.choice(actions)()
+        self.end()
+
+    def attempt(self, call: Callable[[Database, Container], T]) -> T:
+        """As a server does: with what this process remembers, looking again where it is stale."""
+        database = self.random.choice(self.processes)
+        for last in (False, False, False, True):
+            try:
+                return call(database, database.container("d", "c"))
+            except Refusal as refused:
+                if refused.kind not in STALE:
+                    raise
+                if last and refused.context.get("seal"):
+                    raise Blocked from None
+                database.forget()
+        raise AssertionError("stale for ever")
+
+    def refusal_of(self, call: Callable[[Database, Container], object]) -> Kind | None:
+        """Why it was refused, None if it was not."""
+        try:
+            self.attempt(call)
+        except Refusal as refused:
+            return refused.kind
+        return None
+
+    def write(self) -> None:
+        key = self.random.choice(KEYS)
+        self.versions += 1
+        item = {"id": key, "pk": key, "mark": self.random.randrange(3), "version": self.versions}
+        draft = Draft(dump(item)[:-1], 0, item)
+        try:
+            self.attempt(lambda database, container: drive(
+                self.engine, database.write_item(container, (key,), key, draft, Mode.UPSERT)
+            ))  # fmt: skip
+        except Blocked:
+            return
+        self.items[key] = item
+
+    def delete(self) -> None:
+        key = self.random.choice(KEYS)
+        try:
+            refused = self.refusal_of(
+                lambda database, container: drive(self.engine, database.delete_item(container, (key,), key))
+            )
+        except Blocked:
+            return
+        assert refused is (None if key in self.items else Kind.ITEM_MISSING)
+        self.items.pop(key, None)
+
+    def read(self) -> None:
+        key = self.random.choice(KEYS)
+        versions = []
+
+        def call(database: Database, container: Container) -> None:
+            versions.append(load(database.read_item(container, (key,), key).item.body)["version"])
+
+        refused = self.refusal_of(call)
+        assert refused is (None if key in self.items else Kind.ITEM_MISSING)
+        assert versions == ([self.items[key]["version"]] if key in self.items else [])
+
+    def follow(self) -> None:
+        self.attempt(self.feeds.read)
+
+    def split(self) -> None:
+        if self.splitting is None:
+            self.take_up()
+        elif self.splitting.step() is Phase.OVER:
+            self.splitting = None
+
+    def take_up(self) -> None:
+        """Go on with a split that somebody left, or begin one."""
+        database = self.make_database()
+        container = database.container("d", "c")
+        row = container.row
+        if row.splits:
+            self.splitting = Splitting(self.engine, row, row.splits[0], container.rules, self.moment)
+        elif len(row.ranges) < 6:
+            place = self.random.choice(row.ranges)
+            low, high = int(place.low or "0", 16), int(place.high.replace("FF", "40" + "0" * 30), 16)
+            if place.high != "FF":
+                high = int(place.high, 16)
+            drive(self.engine, database.start_split(container, place, f"{(low + high) // 2:032X}", "test"))
+
+    def die(self) -> None:
+        """The splitter is gone, at whatever step it was."""
+        self.splitting = None
+
+    def resolve(self) -> None:
+        """Somebody has watched a seal for too long."""
+        database = self.make_database()
+        container = database.container("d", "c")
+        for place in container.row.ranges:
+            with self.engine.read(place.partition) as reader:
+                state, seal = header_state(reader.header)[0], header_seal(reader.header)
+            if state == SEALED:
+                database.resolve_seal(container, seal)
+
+    def moment(self) -> Moment:
+        return Moment(self.ticks, self.random.randbytes(16))
+
+    def end(self) -> None:
+        self.die()
+        self.resolve()
+        while True:
+            database = self.make_database()
+            row = database.container("d", "c").row
+            if self.splitting is None and not row.splits:
+                break
+            self.split()
+        for _ in range(200):
+            self.follow()
+        assert {key: self.feeds.seen.get(key) for key in self.items} == {
+            key: item["version"] for key, item in self.items.items()
+        }
+        page = database.read_feed(database.container("d", "c"), scope_of(EVERYTHING), (100, 1 << 20)).page
+        assert {load(item.body)["id"] for item in page.items} <= set(self.items)
+        for key in KEYS:
+            self.read_all(database, key)
+        assert database.check().complaints == []
+
+    def read_all(self, database: Database, key: str) -> None:
+        try:
+            found = load(database.read_item(database.container("d", "c"), (key,), key).item.body)["version"]
+        except Refusal:
+            found = None
+        assert found == self.items.get(key, {}).get("version")
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_splits_lose_nothing(part: int) -> None:
+    first = int(os.environ.get("SEED", random.SystemRandom().randrange(2**31)))
+    print(f"SEED={first}")
+    for seed in range(first + part, first + RUNS, 4):
+        try:
+            Run(seed).run()
+        except Exception as error:
+            raise AssertionError(f"seed {seed}") from error
