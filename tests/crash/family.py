@@ -18,15 +18,16 @@ _TICKS: Final = os.sysconf("SC_CLK_TCK")
 class Family:
     """One running server. `ready_after` are the seconds of its start, `ready_cpu` those that its processes worked."""
 
-    def __init__(self, folder: Path, log: Path, failpoints: str = "") -> None:
+    def __init__(self, folder: Path, log: Path, failpoints: str = "", files: int = 0) -> None:
         command = ["serve", "--data", str(folder), "--port", "0", "--ready-json", "--log-level", "error"]
+        limit = ["sh", "-c", f'ulimit -n {files} && exec "$@"', "sh"] if files else []
         environment = {name: value for name, value in os.environ.items() if not name.startswith("ARMILLARY_")}
         if failpoints:
             environment["ARMILLARY_FAILPOINTS"] = failpoints
         began = time.monotonic()
         with log.open("ab") as errors:
             self.process = subprocess.Popen(
-                [sys.executable, "-P", "-m", "armillary.cli", *command],
+                [*limit, sys.executable, "-P", "-m", "armillary.cli", *command],
                 env=environment,
                 stdout=subprocess.PIPE,
                 stderr=errors,
@@ -56,6 +57,11 @@ class Family:
         code = self.process.wait(DEADLINE)
         self.process.stdout.close()
         return code
+
+    def stop(self) -> int:
+        """Tell it to stop; its exit code."""
+        self.process.terminate()
+        return self.end()
 
     def replace_worker(self) -> float:
         """Kill the worker; the seconds until its parent has another one."""

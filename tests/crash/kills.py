@@ -180,8 +180,7 @@ class Campaign:
 
     def _restart_armed(self, family: Family) -> Family:
         """A server whose writers kill their family in the middle of an answer; the one before is told to stop."""
-        family.process.terminate()
-        assert family.end() == 0
+        assert family.stop() == 0
         place = self.chance.choice(("before-answer",) * 5 + ("after-commit",))
         return Family(self.folder, self.log, f"{place}=kill-family#{self.chance.randint(1, 90)}")
 

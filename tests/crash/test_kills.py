@@ -36,6 +36,6 @@ def test_nothing_acknowledged_is_lost(tmp_path: Path) -> None:
 def must_have_hit(tally: Tally) -> None:
     """Most kills interrupted a write, many between its commit and its answer."""
     assert tally.killed >= KILLS
-    assert tally.in_flight >= 0.9 * KILLS
-    assert tally.between >= 0.2 * KILLS
+    assert tally.in_flight >= (0.9 if LONG else 0.7) * KILLS
+    assert tally.between >= (0.2 if LONG else 0.1) * KILLS
     assert tally.acknowledged > 10 * KILLS

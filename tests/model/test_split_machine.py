@@ -28,7 +28,7 @@ from armillary.store.transaction import Moment
 T = TypeVar("T")
 RUNS = 40 if "ARMILLARY_LONG" not in os.environ else 2000
 STEPS = 160
-KEYS = [f"key{number}" for number in range(9)]
+KEYS = [(f"key{number}", name) for number in range(5) for name in ("a", "b")]
 DEFINITION: dict[str, Any] = {
     "partitionKey": {"paths": ["/pk"], "kind": "Hash", "version": 2},
     "uniqueKeyPolicy": {"uniqueKeys": [{"paths": ["/mark"]}]},
@@ -44,7 +44,7 @@ class Reader:
 
     def __init__(self) -> None:
         self.positions: dict[str, int] = {}
-        self.seen: dict[str, int] = {}
+        self.seen: dict[tuple[str, str], int] = {}
 
     def read(self, database: Database, container: Container) -> None:
         for place, within in zip(container.row.ranges, container.ranges, strict=True):
@@ -52,8 +52,8 @@ class Reader:
             feed = database.read_changes(container, scope_of(within), start, 0, (2, 1 << 20))
             for item in feed.changes.items:
                 value = load(item.body)
-                assert value["version"] >= self.seen.get(value["id"], -1)
-                self.seen[value["id"]] = value["version"]
+                assert value["version"] >= self.seen.get((value["pk"], value["id"]), -1)
+                self.seen[value["pk"], value["id"]] = value["version"]
             self.positions[place.id] = feed.changes.position
 
 
@@ -65,7 +65,7 @@ class Run:
         self.engine = MemoryEngine()
         self.ticks = 10**15
         self.processes = [self.make_database() for _ in range(3)]
-        self.items: dict[str, dict[str, Any]] = {}
+        self.items: dict[tuple[str, str], dict[str, Any]] = {}
         self.versions = 0
         self.splitting: Splitting | None = None
         self.feeds = Reader()
@@ -107,23 +107,28 @@ class Run:
         return None
 
     def write(self) -> None:
-        key = self.random.choice(KEYS)
+        pk, name = key = self.random.choice(KEYS)
         self.versions += 1
-        item = {"id": key, "pk": key, "mark": self.random.randrange(3), "version": self.versions}
+        item = {"id": name, "pk": pk, "mark": self.random.randrange(2), "version": self.versions}
         draft = Draft(dump(item)[:-1], 0, item)
         try:
-            self.attempt(lambda database, container: drive(
-                self.engine, database.write_item(container, (key,), key, draft, Mode.UPSERT)
+            refused = self.refusal_of(lambda database, container: drive(
+                self.engine, database.write_item(container, (pk,), name, draft, Mode.UPSERT)
             ))  # fmt: skip
         except Blocked:
             return
-        self.items[key] = item
+        clash = any(
+            other[0] == pk and other != key and known["mark"] == item["mark"] for other, known in self.items.items()
+        )
+        assert refused is (Kind.UNIQUE_CLASH if clash else None)
+        if not clash:
+            self.items[key] = item
 
     def delete(self) -> None:
-        key = self.random.choice(KEYS)
+        pk, name = key = self.random.choice(KEYS)
         try:
             refused = self.refusal_of(
-                lambda database, container: drive(self.engine, database.delete_item(container, (key,), key))
+                lambda database, container: drive(self.engine, database.delete_item(container, (pk,), name))
             )
         except Blocked:
             return
@@ -131,11 +136,11 @@ class Run:
         self.items.pop(key, None)
 
     def read(self) -> None:
-        key = self.random.choice(KEYS)
+        pk, name = key = self.random.choice(KEYS)
         versions = []
 
         def call(database: Database, container: Container) -> None:
-            versions.append(load(database.read_item(container, (key,), key).item.body)["version"])
+            versions.append(load(database.read_item(container, (pk,), name).item.body)["version"])
 
         refused = self.refusal_of(call)
         assert refused is (None if key in self.items else Kind.ITEM_MISSING)
@@ -196,17 +201,12 @@ class Run:
             key: item["version"] for key, item in self.items.items()
         }
         page = database.read_feed(database.container("d", "c"), scope_of(EVERYTHING), (100, 1 << 20)).page
-        assert {load(item.body)["id"] for item in page.items} <= set(self.items)
-        for key in KEYS:
-            self.read_all(database, key)
+        for item in page.items:
+            assert (load(item.body)["pk"], load(item.body)["id"]) in self.items
+        self.processes = [database]
+        for _ in range(50):
+            self.read()
         assert database.check().complaints == []
-
-    def read_all(self, database: Database, key: str) -> None:
-        try:
-            found = load(database.read_item(database.container("d", "c"), (key,), key).item.body)["version"]
-        except Refusal:
-            found = None
-        assert found == self.items.get(key, {}).get("version")
 
 
 @pytest.mark.parametrize("part", range(4))

@@ -4,6 +4,7 @@
    RECORD_LOG    the log, appended to
    RECORD_ACKS   a file whose writes are recorded as acknowledgements
    RECORD_FAIL   a number n: the n-th write to a descriptor that syncs by itself fails with EIO
+   RECORD_KILL   a number n: a process is killed when its n-th such write is done, before it learns of it
 
    A record is a `struct head`, then `name_size` bytes of names, then `data_size` bytes of data; `recording.py` reads it.
    One operation at a time, over all threads and forked processes: the order in the log is the order of the effects.
@@ -15,6 +16,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -35,7 +37,7 @@ struct head {
 
 static char root[PATH_MAX], acks[PATH_MAX];
 static size_t root_size;
-static long until_failure;
+static long until_failure, until_kill;
 static int log_fd = -1;
 static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
 
@@ -59,6 +61,7 @@ __attribute__((constructor)) static void start(void) {
     root_size = strlen(root);
     snprintf(acks, sizeof acks, "%s", marks ? marks : "");
     until_failure = atol(getenv("RECORD_FAIL") ? getenv("RECORD_FAIL") : "0");
+    until_kill = atol(getenv("RECORD_KILL") ? getenv("RECORD_KILL") : "0");
     log_fd = (int)syscall(SYS_openat, AT_FDCWD, log, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
     pthread_atfork(before_fork, after_fork, after_fork);
 }
@@ -229,6 +232,7 @@ static ssize_t write_at(int fd, const struct iovec *parts, int count, off_t offs
     ssize_t done = syscall(SYS_pwritev, fd, parts, count, offset, 0);
     note_write(fd, path, parts, count, done, offset);
     end();
+    if (until_kill > 0 && syncs_itself(fd) && --until_kill == 0) kill(getpid(), SIGKILL);
     return done;
 }
 

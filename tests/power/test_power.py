@@ -89,3 +89,8 @@ def test_a_failing_disk_leaves_the_outcome_unknown(shim: Path, tmp_path: Path) -
     program = LOAD.with_name("broken.py")
     # The creation syncs one meta page, each commit one more.
     record(shim, tmp_path, [sys.executable, program, "5"], {"RECORD_FAIL": "7"})
+
+
+def test_a_commit_on_the_disk_is_seen_though_its_writer_was_killed(shim: Path, tmp_path: Path) -> None:
+    """Killed before it told others: who opens the partition after that must not find the commit only later."""
+    record(shim, tmp_path, [sys.executable, LOAD.with_name("cut.py")], {"RECORD_KILL": "2"})

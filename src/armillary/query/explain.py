@@ -6,6 +6,7 @@ from armillary.json import dump
 from armillary.query.plan import (
     AggregateCall,
     Bind,
+    Derive,
     Distinct,
     Filter,
     Group,
@@ -58,6 +59,8 @@ def _title(plan: Plan) -> str:
             return f"Bind {name} = {write(value)}"
         case Unnest(_, value, name):
             return f"Unnest {name} IN {write(value)}"
+        case Derive(_, name):
+            return f"Derive {name}"
         case Filter(_, condition):
             return f"Filter {write(condition)}"
         case Sort(_, keys, omit, most):

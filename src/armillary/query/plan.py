@@ -6,7 +6,8 @@
           Sort c.city DESC
             Filter (c.age > 20)
               Unnest t IN c.tags     Scan, Bind and Unnest append one slot each
-                Scan c               Group puts its keys and its aggregates in place of what the scan appended
+                Scan c               Derive begins with the values of another plan; Group puts its keys and its
+                                     aggregates in place of what came after the row from outside
 
 The law: a node is a pure function of the rows below it, and all but Sort, Group and Distinct are streams: they hand on
 what one batch gives before they ask for the next. A row that comes from outside (an inner query's outer row, or the run
@@ -47,6 +48,14 @@ class Unnest:
 
     input: "Plan"
     value: Scalar
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Derive:
+    """The values of another plan, each in a new slot after the row from outside."""
+
+    input: "Plan"
     name: str
 
 
@@ -123,7 +132,7 @@ class Slice:
     limit: Scalar
 
 
-Plan: TypeAlias = Single | Scan | Bind | Unnest | Filter | Sort | Group | Project | Distinct | Slice
+Plan: TypeAlias = Single | Scan | Bind | Unnest | Derive | Filter | Sort | Group | Project | Distinct | Slice
 
 ZERO = Constant(0)
 
@@ -216,5 +225,3 @@ def fans_out(plan: Plan) -> bool:
 def is_stream(plan: Plan) -> bool:
     """Whether rows come out in the order of the items, one batch after the other, and each depends on one item only."""
     return not any(isinstance(node, Sort | Group | Distinct) for node in nodes_of(plan))
-
-

@@ -1,7 +1,7 @@
 """Expressions of one row: frozen data that any language lowers to and `expressions` compiles.
 
-A row is a tuple of slots. Slot 0 holds the run (parameters, source, clock); the rows of an outer query come first in the
-rows of an inner one, so a correlated query needs nothing but a longer row. Operators are named as `semantics` names
+A row is a tuple of slots. Slot 0 holds the run (parameters, source, clock); the rows of an outer query come first in
+the rows of an inner one, so a correlated query needs nothing but a longer row. Operators are named as `semantics` names
 them. Nothing here knows how values compare or what a language calls its functions beyond the name in the registry.
 """
 

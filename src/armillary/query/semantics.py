@@ -19,20 +19,19 @@ expressions takes, since it alone can leave an operand unevaluated.
 
 import math
 import operator
-import re
 from collections.abc import Callable, Collection, Hashable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 from armillary.query import patterns
 from armillary.query.numbers import NUMBERS, narrow, to_int32, to_uint32
+from armillary.query.texts import spread
 from armillary.values import UNDEFINED, Undefined
 
 Value: TypeAlias = object
 Unary: TypeAlias = Callable[[Value], Value]
 Binary: TypeAlias = Callable[[Value, Value], Value]
 
-_ASTRAL: Final = re.compile("[\U00010000-\U0010ffff]")
 _ORDERED: Final = frozenset((bool, str, type(None)))
 _KEYS: Final[dict[Any, tuple[int]]] = {UNDEFINED: (0,), None: (1,), False: (2,), True: (3,)}
 _MARKED: Final = {False: ("f",), True: ("t",)}
@@ -86,18 +85,6 @@ def is_different(one: Value, other: Value) -> bool | Undefined:
     if one is UNDEFINED or other is UNDEFINED:
         return UNDEFINED
     return not is_same(one, other)
-
-
-def spread(text: str) -> str:
-    """The text with its characters beyond 16 bits as two halves, so that it sorts by UTF-16 units."""
-    if text.isascii() or not _ASTRAL.search(text):
-        return text
-    return _ASTRAL.sub(_halve, text)
-
-
-def _halve(found: re.Match[str]) -> str:
-    code = ord(found[0]) - 0x10000
-    return chr(0xD800 + (code >> 10)) + chr(0xDC00 + (code & 0x3FF))
 
 
 def _comparison(compare: Callable[[Any, Any], bool]) -> Binary:

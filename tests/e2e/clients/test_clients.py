@@ -13,7 +13,7 @@ import sys
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 import pytest
 from tests.e2e.live import Live
@@ -26,20 +26,13 @@ CACHE: Final = ROOT / ".cache" / "clients"
 GUIDE: Final = ROOT / "docs" / "guide" / "clients"
 NODE_LEAST: Final = 20
 NODE_FETCHED: Final = "node@22"
+AZCORE: Final = "github.com/Azure/azure-sdk-for-go/sdk/azcore"
 
 TOUR: Final = {
     "javascript": (
         *("database 200", "upsert 201 42.5", "read 200 größe 日本 1", "replace 200 45", "stale 412", "taken 409"),
-        *(
-            "no key 1002",
-            "ranges 1",
-            "delete 204",
-            "missing 404 404",
-            "listed true",
-            "list 400",
-            "query 400",
-            "gone 404",
-        ),
+        *("no key 1002", "ranges 1", "delete 204", "missing 404 404", "listed true", "list 400", "query 400"),
+        "gone 404",
     ),
     "go": (
         *("database 409", "upsert 201 42.5", "read 200 größe 日本 1", "replace 200 45", "stale 412", "taken 409"),
@@ -50,6 +43,9 @@ TOUR: Final = {
         *("ranges 1", "delete 204", "missing 404", "query 400", "direct 400 true", "gone 404"),
     ),
 }
+
+Command: TypeAlias = Sequence[str | Path]
+Trusts: TypeAlias = tuple[dict[str, str], ...]
 
 
 class Place(NamedTuple):
@@ -66,7 +62,7 @@ class Place(NamedTuple):
     def jks(self) -> Path:
         return self.folder / "armillary.jks"
 
-    def run(self, command: Sequence[str | Path], **more: str) -> "subprocess.CompletedProcess[str]":
+    def run(self, command: Command, **more: str) -> "subprocess.CompletedProcess[str]":
         environment = {
             **os.environ,
             **self.live.server.environment,
@@ -75,7 +71,7 @@ class Place(NamedTuple):
         }
         return run(command, environment, self.folder)
 
-    def must_run(self, command: Sequence[str | Path], **more: str) -> tuple[str, ...]:
+    def must_run(self, command: Command, **more: str) -> tuple[str, ...]:
         done = self.run(command, **more)
         assert done.returncode == 0, done.stdout + done.stderr
         return tuple(done.stdout.splitlines())
@@ -84,13 +80,14 @@ class Place(NamedTuple):
 @pytest.fixture
 def place(live: Live, tmp_path: Path) -> Place:
     place = Place(live, tmp_path)
-    command = [sys.executable, "-P", "-m", "armillary.cli", "cert", "--data", live.folder]
-    assert run([*command, "--pem", place.pem, "--jks", place.jks], os.environ, tmp_path).returncode == 0
+    files: Command = ["--data", live.folder, "--pem", place.pem, "--jks", place.jks]
+    made = run([sys.executable, "-P", "-m", "armillary.cli", "cert", *files], os.environ, tmp_path)
+    assert made.returncode == 0, made.stderr
     return place
 
 
 def run(
-    command: Sequence[str | Path], environment: Mapping[str, str], folder: Path, timeout: float = 300
+    command: Command, environment: Mapping[str, str], folder: Path, timeout: float = 300
 ) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(
         command, env=environment, cwd=folder, capture_output=True, text=True, timeout=timeout, check=False
@@ -119,7 +116,7 @@ def fetch_once(name: str, sources: Sequence[Path], fetch: Callable[[Path], None]
     return folder
 
 
-def must(command: Sequence[str | Path], folder: Path) -> None:
+def must(command: Command, folder: Path) -> None:
     done = run(command, os.environ, folder, 600)
     assert done.returncode == 0, f"{command}: {done.stdout} {done.stderr}"
 
@@ -162,10 +159,10 @@ def fetch_node(folder: Path) -> None:
 
 
 def test_javascript(place: Place, node: Node) -> None:
-    command = [node.program, HERE / "javascript" / "tour.js"]
+    command: Command = [node.program, HERE / "javascript" / "tour.js"]
     modules = {"NODE_PATH": str(node.modules)}
     http, https = {"TOUR_ENDPOINT": place.live.http}, {"TOUR_ENDPOINT": place.live.https}
-    trusts = ({}, {"NODE_EXTRA_CA_CERTS": str(place.pem)}, {"TOUR_TRUST": str(place.pem)})
+    trusts: Trusts = ({}, {"NODE_EXTRA_CA_CERTS": str(place.pem)}, {"TOUR_TRUST": str(place.pem)})
     for endpoint, trust in zip((http, https, https), trusts, strict=True):
         assert place.must_run(command, **modules, **endpoint, **trust) == TOUR["javascript"], trust
     distrusted = place.run(command, **modules, **https)
@@ -175,12 +172,11 @@ def test_javascript(place: Place, node: Node) -> None:
 
 def test_the_javascript_page(place: Place, node: Node) -> None:
     first, second = guide_programs("javascript.md", "js")
-    head, separator, body = first.partition("const client")
-    listing = body[body.index("\n\nclient.") :]
+    listing = first[first.index("\n\nclient.") :]
     more = {"NODE_PATH": str(node.modules)}
     for program in (first, 'const { CosmosClient } = require("@azure/cosmos");\n' + second + listing):
         (place.folder / "app.js").write_text(program, encoding="utf-8")
-        assert place.must_run([node.program, "app.js"], **more)[0].startswith("["), (head, separator)
+        assert place.must_run([node.program, "app.js"], **more)[0].startswith("[")
 
 
 # ---- Go
@@ -198,7 +194,7 @@ def go_tour() -> Path:
 
 def test_go(place: Place, go_tour: Path) -> None:
     http, https = {"TOUR_ENDPOINT": place.live.http}, {"TOUR_ENDPOINT": place.live.https}
-    trusts = ({}, {"SSL_CERT_FILE": str(place.pem)}, {"TOUR_TRUST": str(place.pem)})
+    trusts: Trusts = ({}, {"SSL_CERT_FILE": str(place.pem)}, {"TOUR_TRUST": str(place.pem)})
     for endpoint, trust in zip((http, https, https), trusts, strict=True):
         assert place.must_run([go_tour], **endpoint, **trust) == TOUR["go"], trust
     distrusted = place.run([go_tour], **https)
@@ -224,11 +220,11 @@ def test_the_go_page(place: Place, go_tour: Path) -> None:
 
 def join_programs(whole: str, https: str) -> str:
     """The page's program with its lines for https in place of how it makes the client."""
-    imports = '"crypto/tls"\n\t"crypto/x509"\n\t"fmt"\n\t"net/http"\n\t"os"\n\n\t"github.com/Azure/azure-sdk-for-go/sdk/azcore"'
-    whole = whole.replace('"fmt"\n\t"os"\n', imports)
+    names = ('"crypto/tls"', '"crypto/x509"', '"fmt"', '"net/http"', '"os"\n', f'"{AZCORE}"')
+    whole = whole.replace('"fmt"\n\t"os"\n', "\n\t".join(names))
     start = whole.index("\tclient, err := ")
     stop = whole.index("\n", start) + 1
-    return whole[:start] + https.replace("pem, err :=", "pem, err :=") + whole[stop:]
+    return whole[:start] + https + whole[stop:]
 
 
 def drop_shop(place: Place) -> None:

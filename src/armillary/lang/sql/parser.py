@@ -177,7 +177,8 @@ class _Parser:
         spans: list[tuple[str, Span]] = []
         top = self._read_count("TOP", spans)
         start = self._tokens[self._at][2]
-        value, columns = None, ()
+        value: Expression | None = None
+        columns: tuple[Column, ...] = ()
         if self._tokens[self._at][0] == "VALUE" and self._tokens[self._at + 1][0] not in (".", "[", ",", "FROM", "END"):
             self._at += 1
             value = self.read_expression()

@@ -17,8 +17,12 @@ Number: TypeAlias = int | float
 Token: TypeAlias = tuple[str, str | Number, int, int]  # a plain tuple: the parser takes thousands of them apart
 
 KEYWORDS: Final = frozenset(
-    ["ALL", "AND", "ARRAY", "AS", "ASC", "BETWEEN", "BY", "DESC", "DISTINCT", "ESCAPE", "EXISTS", "FIRST", "FROM", "GROUP", "IN", "JOIN", "LAST", "LIKE", "LIMIT", "NOT", "OFFSET", "OR", "ORDER", "RANK", "SELECT", "TOP", "VALUE", "WHERE"]
-)
+    (
+        "ALL", "AND", "ARRAY", "AS", "ASC", "BETWEEN", "BY", "DESC", "DISTINCT", "ESCAPE", "EXISTS", "FIRST", "FROM",
+        "GROUP", "IN", "JOIN", "LAST", "LIKE", "LIMIT", "NOT", "OFFSET", "OR", "ORDER", "RANK", "SELECT", "TOP", "VALUE",
+        "WHERE",
+    )
+)  # fmt: skip
 LITERALS: Final = frozenset(("true", "false", "null", "undefined", "udf"))
 _KINDS: Final = {word: word for word in LITERALS} | {form: word for word in KEYWORDS for form in (word, word.lower())}
 

@@ -10,11 +10,23 @@ which are no functions of one row.
 
 from typing import Final
 
+from armillary.query.functions.arrays import ARRAYS
 from armillary.query.functions.conditional import CONDITIONAL
+from armillary.query.functions.conversion import CONVERSION
+from armillary.query.functions.dates import DATES
 from armillary.query.functions.function import UNBOUNDED, Context, Function
+from armillary.query.functions.integers import INTEGERS
+from armillary.query.functions.item import ITEM
+from armillary.query.functions.matching import MATCHING
+from armillary.query.functions.mathematics import MATHEMATICS
+from armillary.query.functions.strings import STRINGS
 from armillary.query.functions.types import TYPES
 from armillary.query.functions.unsupported import UNSUPPORTED
 
-FUNCTIONS: Final[dict[str, Function]] = {row.name.upper(): row for row in (*TYPES, *CONDITIONAL)}
+_FAMILIES: Final = (
+    *(ARRAYS, CONDITIONAL, CONVERSION, DATES, INTEGERS),
+    *(ITEM, MATCHING, MATHEMATICS, STRINGS, TYPES),
+)
+FUNCTIONS: Final[dict[str, Function]] = {row.name.upper(): row for family in _FAMILIES for row in family}
 
 __all__ = ["FUNCTIONS", "UNBOUNDED", "UNSUPPORTED", "Context", "Function"]

@@ -10,8 +10,8 @@ UNBOUNDED: Final = 1 << 16
 class Context(NamedTuple):
     """What functions may know besides their arguments; handed down, so that a run can be repeated.
 
-    `started` is when the statement began and `now` what time it is, in units of 100 ns since 1970; `draw` gives a random
-    number from 0 up to, but not with, 1.
+    `started` is when the statement began and `now` what time it is, in units of 100 ns since 1970; `draw` gives a
+    random number from 0 up to, but not with, 1.
     """
 
     started: int
