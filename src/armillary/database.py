@@ -28,6 +28,17 @@ from armillary.store.catalog import ContainerRow, DatabaseRow, OfferRow, Range, 
 from armillary.store.check import Subject, check_partition, check_ranges, find_orphans
 from armillary.store.feed import Changes as FeedPage
 from armillary.store.feed import find_start, read_changes
+from armillary.store.header import (
+    FILLING,
+    GONE,
+    ONLINE,
+    SEALED,
+    Header,
+    header_glance,
+    header_seal,
+    header_state,
+    new_header,
+)
 from armillary.store.items import (
     NO_CONDITION,
     Condition,
@@ -39,19 +50,7 @@ from armillary.store.items import (
     delete_item,
     put_item,
 )
-from armillary.store.layout import (
-    CATALOG,
-    FILLING,
-    GONE,
-    ITEM,
-    ONLINE,
-    SEALED,
-    Header,
-    header_glance,
-    header_seal,
-    header_state,
-    new_header,
-)
+from armillary.store.layout import CATALOG, ITEM
 from armillary.store.places import find_place, logical_code
 from armillary.store.reading import ItemPage, Scope, find_id, read_item, read_stretch, scope_of
 from armillary.store.rules import Rules, first_aging

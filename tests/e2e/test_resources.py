@@ -279,7 +279,8 @@ def test_items_of_a_range_and_of_a_part_of_it(caller: Caller, place: str) -> Non
 
 
 def offer_of(caller: Caller, rid: str) -> list[dict[str, Any]]:
-    return [row for row in caller.must("GET", "/offers").json["Offers"] if row["offerResourceId"] == rid]
+    rows = [row for page in read_pages(caller, "/offers", "Offers", 100) for row in page]
+    return [row for row in rows if row["offerResourceId"] == rid]
 
 
 def test_offers_of_containers_and_databases(caller: Caller, name: str) -> None:

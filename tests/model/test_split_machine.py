@@ -19,8 +19,8 @@ from armillary.json import dump, load
 from armillary.keys.ranges import EVERYTHING
 from armillary.kv.memory import MemoryEngine
 from armillary.kv.steps import drive
+from armillary.store.header import SEALED, header_seal, header_state
 from armillary.store.items import Draft, Mode
-from armillary.store.layout import SEALED, header_seal, header_state
 from armillary.store.reading import scope_of
 from armillary.store.splitting import Phase, Splitting
 from armillary.store.transaction import Moment

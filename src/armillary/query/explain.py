@@ -53,11 +53,11 @@ def _title(plan: Plan) -> str:
     match plan:
         case Single():
             return "Single"
-        case Scan(name):
+        case Scan(name, _):
             return f"Scan {name}"
-        case Bind(_, value, name):
+        case Bind(_, value, name, _):
             return f"Bind {name} = {write(value)}"
-        case Unnest(_, value, name):
+        case Unnest(_, value, name, _):
             return f"Unnest {name} IN {write(value)}"
         case Derive(_, name):
             return f"Derive {name}"

@@ -31,6 +31,7 @@ class Scan:
     """Every item of the container in a new slot."""
 
     name: str
+    slot: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +41,7 @@ class Bind:
     input: "Plan"
     value: Scalar
     name: str
+    slot: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +51,7 @@ class Unnest:
     input: "Plan"
     value: Scalar
     name: str
+    slot: int
 
 
 @dataclass(frozen=True, slots=True)

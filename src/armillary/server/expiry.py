@@ -12,7 +12,8 @@ from armillary.errors import Refusal
 from armillary.kv.engine import Rejected, Work
 from armillary.store.catalog import Range
 from armillary.store.expiry import STEP, is_aging, move_aging, next_expiry, remove_expired
-from armillary.store.layout import CATALOG, header_state
+from armillary.store.header import header_state
+from armillary.store.layout import CATALOG
 from armillary.store.transaction import Moment
 
 __all__ = ["Expiry"]

@@ -14,6 +14,7 @@ from armillary.errors import Kind, Refusal
 from armillary.json import dump, load
 from armillary.keycode import encode_value
 from armillary.kv.engine import Changes, Engine, Reader, View, Work
+from armillary.store.header import new_header
 from armillary.store.items import etag_text
 from armillary.store.layout import (
     CATALOG,
@@ -25,7 +26,6 @@ from armillary.store.layout import (
     database_key,
     family_end,
     name_key,
-    new_header,
     offer_key,
 )
 from armillary.store.rids import RidKind, container_rid, database_rid, parse_rid

@@ -21,6 +21,7 @@ from armillary.json import load
 from armillary.keys.definition import KeyDefinition
 from armillary.keys.ranges import EpkRange
 from armillary.kv.engine import Engine, Reader
+from armillary.store.header import Header
 from armillary.store.layout import (
     AGE,
     CATALOG,
@@ -38,7 +39,6 @@ from armillary.store.layout import (
     PLAIN,
     UNIQUE,
     Envelope,
-    Header,
     birth_of,
     family_end,
     log_key,

@@ -8,6 +8,7 @@ from typing import Final
 
 from armillary.clock import TICKS_PER_SECOND
 from armillary.kv.engine import Changes, Reader, Row, View, Work
+from armillary.store.header import Header
 from armillary.store.items import Item, apply_changes, place_of, remove_item
 from armillary.store.layout import (
     AGE,
@@ -16,7 +17,6 @@ from armillary.store.layout import (
     ITEM,
     META,
     NO_TTL,
-    Header,
     family_end,
     moment_key,
     read_body,

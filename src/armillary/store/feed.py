@@ -8,18 +8,9 @@ log only grow. Whoever has seen everything is told so by the header alone.
 from typing import Final, NamedTuple
 
 from armillary.kv.engine import Reader
+from armillary.store.header import header_lsn
 from armillary.store.items import Item
-from armillary.store.layout import (
-    LOG,
-    Entry,
-    family_end,
-    header_lsn,
-    log_key,
-    log_place,
-    read_body,
-    read_entry,
-    read_envelope,
-)
+from armillary.store.layout import LOG, Entry, family_end, log_key, log_place, read_body, read_entry, read_envelope
 from armillary.store.reading import Scope
 from armillary.store.rules import Rules, has_expired
 

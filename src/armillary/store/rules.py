@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from armillary.clock import TICKS_PER_SECOND
-from armillary.store.layout import NEVER, NO_TTL, Envelope, Header
+from armillary.store.header import Header
+from armillary.store.layout import NEVER, NO_TTL, Envelope
 
 OFF, BUILDING, COMPLETE, CLEARING, STARTING = range(5)
 _TURNED_ON: Final = {

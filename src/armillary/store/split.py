@@ -17,17 +17,13 @@ from typing import Final, NamedTuple
 
 from armillary.errors import Kind, Refusal
 from armillary.kv.engine import Changes, Reader, View, Work
+from armillary.store.header import FILLING, ONLINE, SEALED, Header, header_lsn
 from armillary.store.items import Item, count_item, move_expiry, place_of
 from armillary.store.layout import (
-    FILLING,
     LOG,
     META,
-    ONLINE,
-    SEALED,
     Envelope,
-    Header,
     family_end,
-    header_lsn,
     log_key,
     log_place,
     number_key,

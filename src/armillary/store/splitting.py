@@ -15,7 +15,8 @@ from armillary.errors import Kind, Refusal
 from armillary.keys.ranges import read_range
 from armillary.kv.engine import Applied, Changes, Engine, Rejected, View, Work
 from armillary.store.catalog import ContainerRow, Range, Split, cancel_split, finish_split, get_container
-from armillary.store.layout import CATALOG, GONE, ONLINE, SEALED, Header, header_lsn, header_seal, header_state
+from armillary.store.header import GONE, ONLINE, SEALED, Header, header_lsn, header_seal, header_state
+from armillary.store.layout import CATALOG
 from armillary.store.reading import scope_of
 from armillary.store.rules import Rules
 from armillary.store.split import (

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 from armillary.errors import Kind, Refusal
 from armillary.kv.engine import Row, View
-from armillary.store.layout import FILLING, ONLINE, SEALED, Header, header_seal, header_state
+from armillary.store.header import FILLING, ONLINE, SEALED, Header, header_seal, header_state
 from armillary.store.rules import Rules, adopt_rules
 
 _STATES: Final = {SEALED: "sealed", FILLING: "filling", ONLINE: "online"}

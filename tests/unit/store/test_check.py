@@ -12,8 +12,9 @@ from armillary.kv.engine import Applied, Changes
 from armillary.kv.memory import MemoryEngine
 from armillary.kv.steps import drive
 from armillary.store import layout
+from armillary.store.header import Header
 from armillary.store.items import Draft, Mode
-from armillary.store.layout import Header, family_end
+from armillary.store.layout import family_end
 
 DEFINITION: dict[str, Any] = {
     "partitionKey": {"paths": ["/pk"], "kind": "Hash", "version": 2},

@@ -3,7 +3,7 @@
 from itertools import pairwise
 
 from armillary.store import layout
-from armillary.store.layout import Entry, Envelope, Header, Logical
+from armillary.store.layout import Entry, Envelope, Logical
 
 
 def test_keys() -> None:
@@ -48,17 +48,6 @@ def test_logical_records() -> None:
     raw = layout.pack_logical(logical)
     assert raw.hex() == "01" + "".join(f"{number:016x}" for number in (1, 2, 3, 4)) + b"key".hex()
     assert layout.read_logical(raw) == logical
-
-
-def test_headers() -> None:
-    header = Header(layout.new_header(5, 6, 2))
-    header.state, header.items, header.seal = layout.SEALED, 7, b"s" * 16
-    raw = header.pack()
-    assert raw[:24].hex() == "0101020000000005" + f"{0:016x}" + f"{6:016x}"
-    assert len(raw) == 8 + 11 * 8 + 16 + 16
-    assert layout.header_state(raw) == (layout.SEALED, 6)
-    assert Header(raw).items == 7
-    assert Header(raw).seal == b"s" * 16
 
 
 def test_item_numbers_grow_from_parent_to_child() -> None:

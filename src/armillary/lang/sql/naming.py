@@ -1,6 +1,6 @@
 """The names that columns and sources have when the text gives them none.
 
-    c.a.b -> b     c["x y"] -> x y     c -> c     r[0], 1, UPPER(c.a) -> $1, $2, ... in a SELECT list
+c.a.b -> b     c["x y"] -> x y     c -> c     r[0], 1, UPPER(c.a) -> $1, $2, ... in a SELECT list
 """
 
 from collections.abc import Iterable

@@ -132,11 +132,4 @@ def _write_list(items: tuple[Expression, ...]) -> str:
 
 def write_literal(value: str | int | float | bool | Undefined | None) -> str:
     """A constant as the language writes it; texts in double quotes."""
-    if value is UNDEFINED:
-        return "undefined"
-    if isinstance(value, float) and not -_BEYOND < value < _BEYOND:
-        return "-1e999" if value < 0 else "1e999"
-    return dump(value).decode()
-
-
-_BEYOND = float("inf")
+    return "undefined" if value is UNDEFINED else dump(value).decode()

@@ -19,8 +19,8 @@ Token: TypeAlias = tuple[str, str | Number, int, int]  # a plain tuple: the pars
 KEYWORDS: Final = frozenset(
     (
         "ALL", "AND", "ARRAY", "AS", "ASC", "BETWEEN", "BY", "DESC", "DISTINCT", "ESCAPE", "EXISTS", "FIRST", "FROM",
-        "GROUP", "IN", "JOIN", "LAST", "LIKE", "LIMIT", "NOT", "OFFSET", "OR", "ORDER", "RANK", "SELECT", "TOP", "VALUE",
-        "WHERE",
+        "GROUP", "IN", "JOIN", "LAST", "LIKE", "LIMIT", "NOT", "OFFSET", "OR", "ORDER", "RANK", "SELECT", "TOP",
+        "VALUE", "WHERE",
     )
 )  # fmt: skip
 LITERALS: Final = frozenset(("true", "false", "null", "undefined", "udf"))
@@ -73,7 +73,7 @@ def read_tokens(text: str) -> list[Token]:
             else:
                 add((op, op, start, at))
         elif group == _NUMBER:
-            add(("NUMBER", _read_number(text[start:at]), start, at))
+            add(("NUMBER", _read_number(text, start, at), start, at))
         elif group == _STRING:
             add(("STRING", _read_string(text, start, at), start, at))
         elif group == _PARAM:
@@ -83,22 +83,15 @@ def read_tokens(text: str) -> list[Token]:
             return tokens
 
 
-def _read_number(text: str) -> Number:
+def _read_number(text: str, start: int, end: int) -> Number:
     """A number as the nearest double; whole numbers that a double holds stay whole."""
-    if text[:2] in ("0x", "0X"):
-        value: Number = int(text, 16)
-    elif text.isdigit():
-        value = int(text) if len(text) < 400 else float(text)  # Python refuses to read very long whole numbers
-    else:
-        value = float(text)
-    return value if isinstance(value, int) and value <= _LARGEST else _round(value)
-
-
-def _round(value: Number) -> float:
-    try:
-        return float(value)
-    except OverflowError:
-        return float("inf")
+    digits = text[start:end]
+    if digits[:2] in ("0x", "0X"):
+        digits = str(int(digits, 16)) if end - start < 300 else "1e999"
+    value = float(digits)
+    if value - value != 0:  # infinite minus itself is no number
+        raise refuse_syntax(text, start, end, "a number that a double can hold")
+    return int(digits) if digits.isdigit() and value <= _LARGEST else value
 
 
 def _read_string(text: str, start: int, end: int) -> str:

@@ -1,0 +1,59 @@
+"""A query text made ready: parsed, lowered, rewritten by the rules and compiled, once for each text.
+
+    statement = prepare("SELECT * FROM c WHERE c.a = @a")
+    for batch in statement.run(start_run(source, {"@a": 1}, now, draw)):
+        ...
+
+Texts come from callers, so the cache is bounded in both ways: so many texts, and none of them long. Two texts that
+differ in their parameters' values only are one text; a client that writes values into the text pays for each.
+"""
+
+from collections.abc import Iterator
+from functools import cached_property, lru_cache
+from typing import Final
+
+from armillary.lang.sql.counts import read_counts
+from armillary.lang.sql.lower import lower_query
+from armillary.lang.sql.parser import parse_query
+from armillary.lang.sql.syntax import Query
+from armillary.query.execute import Program, compile_plan
+from armillary.query.plan import Plan
+from armillary.query.rules import apply_rules
+from armillary.query.semantics import SQL
+from armillary.query.source import Run
+
+CACHED_TEXTS: Final = 1_000
+CACHED_CHARACTERS: Final = 8_192
+
+
+class Statement:
+    """One query text; what is asked of it is made when it is asked first, and kept."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.query: Query = parse_query(text)
+        self.lowered: Plan = lower_query(self.query)
+
+    @cached_property
+    def plan(self) -> Plan:
+        """The plan as the rules leave it."""
+        return apply_rules(self.lowered, SQL)
+
+    @cached_property
+    def program(self) -> Program:
+        return compile_plan(self.plan, SQL)
+
+    def run(self, run: Run) -> Iterator[list[object]]:
+        """The values, in batches; refused where a count is none."""
+        read_counts(self.query, run.parameters)
+        return self.program(run)
+
+
+def prepare(text: str) -> Statement:
+    """The statement of a text; refused where the text is wrong."""
+    return _prepare_cached(text) if len(text) <= CACHED_CHARACTERS else Statement(text)
+
+
+@lru_cache(CACHED_TEXTS)
+def _prepare_cached(text: str) -> Statement:
+    return Statement(text)
