@@ -154,6 +154,7 @@ class Settings:
     data: Path = Path("armillary-data")
     memory: bool = False
     storage_limit: int = 50 * 2**30
+    partition_throughput: int = 10_000
     host: str | None = None
     port: int = 8081
     workers: int = 1
@@ -205,6 +206,7 @@ SETTINGS: Final = (
     _row("data", "storage", _PATH, "Folder that holds the data; made if it is missing."),
     _row("memory", "storage", FLAG, "Keep everything in memory; nothing is left when the server stops."),
     _row("storage_limit", "storage", _size(2**20, 2**40), "Largest size of one partition."),
+    _row("partition_throughput", "storage", _count(100, 1_000_000), "RU/s that one partition serves."),
     _row("host", "network", _HOST, "Address to listen on; without it 127.0.0.1 and ::1, this machine only."),
     _row("port", "network", _count(0, 65535), "Port for HTTP and HTTPS alike; 0 takes any free one."),
     _row("workers", "network", _count(1, 64), "Worker processes. More than one is refused in this version."),

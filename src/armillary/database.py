@@ -26,6 +26,7 @@ from armillary.kv.steps import Block, Commit, Steps
 from armillary.store import catalog
 from armillary.store.catalog import ContainerRow, DatabaseRow, OfferRow, Range, Split, Stamp, partitions_of
 from armillary.store.check import Subject, check_partition, check_ranges, find_orphans
+from armillary.store.cuts import Cut, Partition
 from armillary.store.feed import Changes as FeedPage
 from armillary.store.feed import find_start, read_changes
 from armillary.store.header import (
@@ -231,12 +232,7 @@ class Database:
             header = new_header(place.birth, rules.version, first_aging(rules))
             yield Block(partial(self.engine.create, place.partition, header))
         draft = ContainerRow(owner.number, 0, name, api, definition, 1, len(ranges), ranges, Stamp("", 0))
-        try:
-            row = (yield from self._change(catalog.create_container(draft, offer, self._moment()))).result
-        except Refusal as refused:
-            if refused.kind is not Kind.OUTCOME_UNKNOWN:
-                yield from self._drop([place.partition for place in ranges])
-            raise
+        row = yield from self._name(ranges, catalog.create_container(draft, offer, self._moment()))
         return compile_container(row, owner)
 
     def replace_container(self, container: Container, definition: dict[str, Any], condition: str) -> Steps[Container]:
@@ -272,8 +268,13 @@ class Database:
 
     # ---- splits
 
+    def plan_split(self, container: Container, place: Range, cut: Callable[[Reader, Partition], Cut]) -> Cut:
+        """Where a range would be cut, and what would lie on each side."""
+        with self.engine.read(place.partition) as reader:
+            return cut(reader, Partition(container.key, read_range(place.low, place.high), place.id))
+
     def start_split(self, container: Container, place: Range, point: str, reason: str) -> Steps[Split]:
-        """Prepare a split of a range at an effective key: make the children, then record it."""
+        """Prepare a split of a range at an effective key: make the children, then record it. The keeper takes it up."""
         row = container.row
         parents = (*place.parents, place.id)
         births = (row.births, row.births + 1)
@@ -286,7 +287,7 @@ class Database:
             header = new_header(child.birth, container.rules.version, first_aging(container.rules), FILLING)
             yield Block(partial(self.engine.create, child.partition, header))
         split = Split(self.entropy(16).hex(), place.id, children, reason)
-        yield from self._change(catalog.start_split(row, split))
+        yield from self._name(children, catalog.start_split(row, split))
         return split
 
     def resolve_seal(self, container: Container, seal: bytes) -> None:
@@ -495,6 +496,15 @@ class Database:
         done = yield from self._commit(CATALOG, work)
         self.forget()
         return done
+
+    def _name(self, made: Sequence[Range], work: Work) -> Steps[Any]:
+        """Let the catalog name partitions that were just made; where it refuses, they go again."""
+        try:
+            return (yield from self._change(work)).result
+        except Refusal as refused:
+            if refused.kind is not Kind.OUTCOME_UNKNOWN:
+                yield from self._drop([place.partition for place in made])
+            raise
 
     def _commit(self, partition: bytes, work: Work) -> Steps[Applied]:
         outcome: Outcome = yield Commit(partition, work)

@@ -28,7 +28,7 @@ pytestmark = [
     pytest.mark.e2e,
     pytest.mark.skipif(sys.platform != "linux", reason="the server is a family of processes on Linux only"),
 ]
-READER = Struct("<QQQ48x")  # LMDB's table of readers: the transaction they hold on to, process, thread
+READER = Struct("<QQQ40x")  # LMDB's table of readers: the transaction they hold on to, process, thread
 NOTHING = 2**64 - 1
 
 

@@ -20,7 +20,7 @@ from enum import Enum
 from typing import Final
 
 from armillary.errors import Kind, Refusal
-from armillary.keys.effective import hash_levels, hash_v1, hash_v2
+from armillary.keys.effective import hash_levels, hash_v1, hash_v2, size_v1
 from armillary.keys.path import KeyPath, parse_path
 from armillary.keys.ranges import EpkRange, prefix_range
 from armillary.values import UNDEFINED, KeyValue, value_at
@@ -32,6 +32,7 @@ WRONG_KEY: Final = (
     "field values specified in the document."
 )
 _WHAT: Final = "partition key definition"
+_HASH_BYTES: Final = 16
 # The longest text that is surely within the limit: a character has at most 4 bytes.
 _SURELY_SHORT: Final = VALUE_BYTES // 4
 
@@ -69,6 +70,10 @@ class KeyDefinition:
             if isinstance(value, str) and len(value) > _SURELY_SHORT:
                 _check_size(value)
         return self._hash(values)
+
+    def epk_size(self, code: bytes) -> int:
+        """How many bytes of a longer code are the effective key of a whole key that it begins with."""
+        return size_v1(code) if self.version == 1 else _HASH_BYTES * len(self.paths)
 
     def is_complete(self, values: Sequence[KeyValue]) -> bool:
         """Whether the values are a whole key, and not a prefix of one."""

@@ -82,6 +82,37 @@ def binary_number(value: float) -> bytes:
     return bytes(out)
 
 
+def read_number(code: bytes) -> float:
+    """The number that a V1 binary form begins with."""
+    bits, left = code[1] << 56, 56
+    for byte in code[2:]:
+        left -= 7
+        bits |= byte >> 1 << left if left >= 0 else byte >> 1 >> -left
+        if not byte & 1:
+            break
+    number: float = _DOUBLE.unpack(_U64.pack(bits ^ _SIGN if bits & _SIGN else -bits & _ALL))[0]
+    return number
+
+
+def size_v1(code: bytes) -> int:
+    """How many bytes of a longer code are the V1 effective key of one value that it begins with."""
+    return _size_binary(code, _size_binary(code, 0))
+
+
+def _size_binary(code: bytes, start: int) -> int:
+    """Where the V1 binary form ends that begins here."""
+    at = start + 1
+    if code[start] == _NUMBER[0]:
+        at += 1
+        while code[at] & 1:
+            at += 1
+        return at + 1
+    if code[start] == _STRING[0]:
+        end = code.find(0, at, at + _V1_BYTES + 1)
+        return at + _V1_BYTES + 1 if end < 0 else end + 1
+    return at
+
+
 def bound_v2(part: int, parts: int) -> bytes:
     """Where part begins when the V2 space is divided evenly: whole steps, so the last part is a little longer."""
     return (_V2_SPACE // parts * part).to_bytes(16, "big")
@@ -90,6 +121,18 @@ def bound_v2(part: int, parts: int) -> bytes:
 def bound_v1(part: int, parts: int) -> bytes:
     """The same for V1."""
     return binary_number(_V1_SPACE // parts * part)
+
+
+def hashes_v2(start: bytes, stop: bytes) -> tuple[int, int]:
+    """The hashes that two V2 bounds begin with, of which the first level counts; `stop` may be FF, the end of all."""
+    low = int.from_bytes(start[:16].ljust(16, b"\0"), "big")
+    return low, min(int.from_bytes(stop[:16].ljust(16, b"\0"), "big"), _V2_SPACE + 1)
+
+
+def hashes_v1(start: bytes, stop: bytes) -> tuple[int, int]:
+    """The same for V1."""
+    low = int(read_number(start)) if start else 0
+    return low, int(read_number(stop)) if stop[:1] == _NUMBER else _V1_SPACE + 1
 
 
 def _hash_128(data: bytes) -> bytes:

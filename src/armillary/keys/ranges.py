@@ -7,7 +7,7 @@ of two neighbours; the ranges of a container leave no gap and never overlap.
 from itertools import pairwise
 from typing import Final, NamedTuple
 
-from armillary.keys.effective import bound_v1, bound_v2
+from armillary.keys.effective import binary_number, bound_v1, bound_v2, hashes_v1, hashes_v2
 
 MINIMUM: Final = b""
 MAXIMUM: Final = b"\xff"
@@ -56,3 +56,18 @@ def divide_space(parts: int, version: int = 2) -> list[EpkRange]:
     bound = bound_v1 if version == 1 else bound_v2
     bounds = [MINIMUM, *(bound(part, parts) for part in range(1, parts)), MAXIMUM]
     return [EpkRange(start, stop) for start, stop in pairwise(bounds)]
+
+
+def halve_range(within: EpkRange, version: int = 2) -> bytes | None:
+    """The effective key that halves a range as evenly as hashes fall; None for one too narrow to halve."""
+    middle = sum((hashes_v1 if version == 1 else hashes_v2)(*within)) // 2
+    bound = binary_number(middle) if version == 1 else middle.to_bytes(16, "big")
+    point = bound.rstrip(b"\x00")
+    return bound if within.start.rstrip(b"\x00") < point < within.stop.rstrip(b"\x00") else None
+
+
+def measure_range(within: EpkRange, version: int = 2) -> float:
+    """How much of all hashes fall into a range."""
+    low, high = (hashes_v1 if version == 1 else hashes_v2)(*within)
+    least, most = (hashes_v1 if version == 1 else hashes_v2)(*EVERYTHING)
+    return (high - low) / (most - least)

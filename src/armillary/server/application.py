@@ -1,7 +1,7 @@
 """What is served: the document API over one database, the server's own pages behind the key, and the keeper's jobs."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final
+from typing import Final, TypeAlias
 
 from armillary.api.nosql.access import Access
 from armillary.api.nosql.app import NosqlApp
@@ -15,10 +15,14 @@ from armillary.kv.steps import Block, Steps, drive
 from armillary.server.expiry import Expiry
 from armillary.server.keeper import Job
 from armillary.server.keys import Keys
+from armillary.server.splitpages import SplitPages
+from armillary.server.splits import SOON, Limits, Splits
 from armillary.wire.http import Request, Response
 from armillary.wire.signature import read_resource
 
 __all__ = ["Served", "make_app", "make_jobs"]
+
+Page: TypeAlias = Callable[[Request], Response | Steps[Response]]
 
 _EXPIRY_EVERY: Final = 1.0
 _JSON: Final = b"content-type: application/json\r\n"
@@ -31,18 +35,30 @@ class Served:
         self._database = database
         self._access = access
         self.handle = NosqlApp(database, access, consistency).handle
-        self.admin: Mapping[bytes, Callable[[Request], Response | Steps[Response]]] = {
-            b"/_armillary/check": self._check,
+        splits = SplitPages(database)
+        self.admin: Mapping[bytes, Page] = {
+            b"/_armillary/check": self._admit({b"GET": self._check}),
+            b"/_armillary/splits": self._admit({b"GET": splits.show}),
+            b"/_armillary/split": self._admit({b"POST": splits.ask}),
+            b"/_armillary/split/cancel": self._admit({b"POST": splits.cancel}),
         }
 
-    def _check(self, request: Request) -> Response | Steps[Response]:
-        try:
-            self._access.admit(request, read_resource(request.path))
-        except Refusal as refused:
-            return Response(401, _JSON, dump({"code": "Unauthorized", "message": str(refused)}))
-        return self._walk()
+    def _admit(self, methods: Mapping[bytes, Page]) -> Page:
+        """A page for holders of a key; those who may only read may not change anything here either."""
 
-    def _walk(self) -> Steps[Response]:
+        def page(request: Request) -> Response | Steps[Response]:
+            try:
+                self._access.admit(request, read_resource(request.path))
+            except Refusal as refused:
+                return Response(401, _JSON, dump({"code": "Unauthorized", "message": str(refused)}))
+            handler = methods.get(request.method)
+            if handler is None:
+                return Response(405, _JSON, dump({"code": "MethodNotAllowed", "message": "Not on this page"}))
+            return handler(request)
+
+        return page
+
+    def _check(self, _: Request) -> Steps[Response]:
         report = yield Block(self._database.check)
         return Response(200, _JSON, dump(report._asdict()))
 
@@ -56,5 +72,10 @@ def make_app(engine: Engine, settings: Settings, keys: Keys) -> Served:
     return Served(database, access, settings.consistency)
 
 
-def make_jobs(engine: Engine, _settings: Settings, _keys: Keys) -> Sequence[Job]:
-    return [Job("expiry", _EXPIRY_EVERY, Expiry(Database(engine, Clock())).run)]
+def make_jobs(engine: Engine, settings: Settings, _keys: Keys) -> Sequence[Job]:
+    expiry = Expiry(Database(engine, Clock()))
+    splits = Splits(Database(engine, Clock()), Limits(settings.storage_limit, settings.partition_throughput))
+    return [
+        Job("expiry", _EXPIRY_EVERY, expiry.run),
+        Job("splits", SOON, splits.run, stop=splits.stop),
+    ]

@@ -27,6 +27,7 @@ class Job(NamedTuple):
     every: float
     call: Callable[[], float | None]
     wakes: bool = False  # runs at once when a worker wakes the keeper
+    stop: Callable[[], None] = lambda: None  # ends what the job has under way
 
 
 class Wake:
@@ -66,6 +67,14 @@ class _Due(NamedTuple):
 
 def keep(jobs: Sequence[Job], wake: Wake, control: socket.socket) -> None:
     """Run jobs until something, or the end, is read from `control`. All jobs run once at the start."""
+    try:
+        _keep(jobs, wake, control)
+    finally:
+        for job in jobs:
+            job.stop()
+
+
+def _keep(jobs: Sequence[Job], wake: Wake, control: socket.socket) -> None:
     now = time.monotonic()
     due = [_Due(now, order, 0) for order in range(len(jobs))]
     while True:

@@ -33,6 +33,7 @@ from armillary.store.transaction import Moment, Overlay
 
 _NAME_BYTES: Final = 480
 _MANY: Final = 1_000_000
+_REMEMBERED: Final = 20
 
 
 class Stamp(NamedTuple):
@@ -64,6 +65,15 @@ class Split(NamedTuple):
     reason: str
 
 
+class Ended(NamedTuple):
+    """What became of a split: done, or cancelled."""
+
+    id: str
+    parent: str
+    reason: str
+    done: bool
+
+
 @dataclass(frozen=True, slots=True)
 class DatabaseRow:
     """A database."""
@@ -82,7 +92,8 @@ class DatabaseRow:
 class ContainerRow:
     """A container: its definition as clients see it, without system properties, and its map.
 
-    `version` grows with every change of definition or map; `births` counts the partitions it ever had.
+    `version` grows with every change of definition or map; `births` counts the partitions it ever had; `ended` tells
+    of the last splits.
     """
 
     database: int
@@ -96,6 +107,7 @@ class ContainerRow:
     stamp: Stamp
     offer: int | None = None
     splits: tuple[Split, ...] = ()
+    ended: tuple[Ended, ...] = ()
 
     @property
     def rid(self) -> str:
@@ -278,7 +290,9 @@ def start_split(row: ContainerRow, split: Split) -> Work:
     def work(view: View) -> Changes:
         tx = Overlay(view)
         now = _must_get(tx, row)
-        if now.births != row.births or any(other.parent == split.parent for other in now.splits):
+        if any(other.parent == split.parent for other in now.splits):
+            raise Refusal(Kind.SPLIT_RUNS, range=split.parent)
+        if now.births != row.births or all(place.id != split.parent for place in now.ranges):
             raise Refusal(Kind.SPLIT_OVER, id=split.id)
         births = max(child.birth for child in split.children) + 1
         changed = replace(now, births=births, splits=(*now.splits, split))
@@ -297,8 +311,7 @@ def finish_split(row: ContainerRow, name: str) -> Work:
         ranges: list[Range] = []
         for place in now.ranges:
             ranges += split.children if place.id == split.parent else [place]
-        splits = tuple(other for other in now.splits if other.id != name)
-        changed = replace(now, ranges=tuple(ranges), splits=splits, version=now.version + 1)
+        changed = replace(_end_split(now, split, done=True), ranges=tuple(ranges), version=now.version + 1)
         _put_container(tx, changed)
         return Changes(tx.effects, None, changed)
 
@@ -310,8 +323,7 @@ def cancel_split(row: ContainerRow, name: str) -> Work:
 
     def work(view: View) -> Changes:
         tx = Overlay(view)
-        now, _ = _must_find_split(tx, row, name)
-        changed = replace(now, splits=tuple(other for other in now.splits if other.id != name))
+        changed = _end_split(*_must_find_split(tx, row, name), done=False)
         _put_container(tx, changed)
         return Changes(tx.effects, None, changed)
 
@@ -357,6 +369,12 @@ def _must_find_split(tx: Overlay, row: ContainerRow, name: str) -> tuple[Contain
     raise Refusal(Kind.SPLIT_OVER, id=name)
 
 
+def _end_split(row: ContainerRow, split: Split, *, done: bool) -> ContainerRow:
+    ended = Ended(split.id, split.parent, split.reason, done)
+    splits = tuple(other for other in row.splits if other.id != split.id)
+    return replace(row, splits=splits, ended=(*row.ended, ended)[-_REMEMBERED:])
+
+
 def _drop_container(tx: Overlay, row: ContainerRow) -> list[bytes]:
     _drop_offer(tx, row.offer)
     tx.delete(name_key(row.database, _name_code(row.id)))
@@ -392,9 +410,8 @@ def _take(tx: Overlay, name: str, moment: Moment) -> int:
 def _put_container(tx: Overlay, row: ContainerRow) -> None:
     fields = _fields(row)
     fields["ranges"] = [_show_range(place) for place in row.ranges]
-    fields["splits"] = [
-        [*split[:2], [_show_range(child) for child in split.children], split.reason] for split in row.splits
-    ]
+    fields["splits"] = [_show_split(split) for split in row.splits]
+    fields["ended"] = [[*ended] for ended in row.ended]
     tx.put(container_key(row.database, row.number), dump(fields))
 
 
@@ -426,7 +443,9 @@ def _read_container(value: bytes) -> ContainerRow:
         Split(name, parent, tuple(_read_range(child) for child in children), reason)
         for name, parent, children, reason in fields["splits"]
     )
-    return ContainerRow(**{**fields, "stamp": Stamp(*fields["stamp"]), "ranges": ranges, "splits": splits})
+    ended = tuple(Ended(*each) for each in fields.get("ended", ()))
+    stamp = Stamp(*fields["stamp"])
+    return ContainerRow(**{**fields, "stamp": stamp, "ranges": ranges, "splits": splits, "ended": ended})
 
 
 def _show_split(split: Split) -> list[Any]:

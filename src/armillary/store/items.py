@@ -136,7 +136,10 @@ def put_item(tx: Transaction, place: Place, draft: Draft, mode: Mode, condition:
     envelope = _next_envelope(tx, old, place, draft)
     body = _finish_body(tx.rules, draft, envelope)
     _claim_unique(tx, place, draft, envelope.number, old)
-    count_item(tx, place, len(body) - (len(old.body) if old else 0), 0 if old else 1, tx.lsn)
+    growth = len(body) - (len(old.body) if old else 0)
+    logical = count_item(tx, place, growth, 0 if old else 1, tx.lsn)
+    if logical.size > tx.rules.key_bytes and growth > 0:
+        raise Refusal(Kind.KEY_FULL, limit=tx.rules.key_bytes, size=logical.size)
     move_expiry(tx, place.item, old.envelope if old else None, envelope)
     if old is not None:
         _forget_entry(tx, old.envelope)
@@ -294,8 +297,8 @@ def _is_alive(tx: Transaction, number: bytes) -> bool:
     return False
 
 
-def count_item(tx: Transaction, place: Place, size: int, items: int, lsn: int) -> None:
-    """Let the sums of the logical partition and of the header follow."""
+def count_item(tx: Transaction, place: Place, size: int, items: int, lsn: int) -> Logical:
+    """Let the sums of the logical partition and of the header follow; the former as they are then."""
     stored = tx.get(place.logical)
     was = read_logical(stored) if stored is not None else EMPTY_LOGICAL
     now = Logical(was.state, was.size + size, was.items + items, max(was.lsn, lsn), was.deleted_to, was.identity)
@@ -305,6 +308,7 @@ def count_item(tx: Transaction, place: Place, size: int, items: int, lsn: int) -
         tx.delete(place.logical)
     else:
         tx.put(place.logical, pack_logical(now._replace(identity=place.key_identity) if stored is None else now))
+    return now
 
 
 def move_expiry(tx: Transaction, item: bytes, old: Envelope | None, new: Envelope | None) -> None:

@@ -18,6 +18,7 @@ from armillary.clock import TICKS_PER_SECOND
 from armillary.store.header import Header
 from armillary.store.layout import NEVER, NO_TTL, Envelope
 
+KEY_BYTES: Final = 20 * 10**9
 OFF, BUILDING, COMPLETE, CLEARING, STARTING = range(5)
 _TURNED_ON: Final = {
     OFF: STARTING,
@@ -36,6 +37,7 @@ class Rules:
     `default_ttl`: None = off, then nothing ever expires; -1 = only items with a ttl of their own; else seconds.
     `unique`: for each unique-key rule the paths it names, each a tuple of property names.
     `owner`: database and container numbers; `prefix`: the `_self` of the container's documents.
+    `key_bytes`: what the items of one key value may take together.
     """
 
     version: int
@@ -43,6 +45,7 @@ class Rules:
     prefix: bytes
     default_ttl: int | None = None
     unique: tuple[tuple[tuple[str, ...], ...], ...] = ()
+    key_bytes: int = KEY_BYTES
 
     @property
     def ages(self) -> bool:

@@ -89,9 +89,10 @@ def release(seal: bytes) -> Work:
 
     def work(view: View) -> Changes:
         header = Header(view.header)
-        if header.state == SEALED and header.seal == seal:
+        sealed = header.state == SEALED and header.seal == seal
+        if sealed:
             header.state, header.seal = ONLINE, bytes(16)
-        if header.state != ONLINE or not header.held:
+        if header.state != ONLINE or not (sealed or header.held):
             return Changes({}, None, False)
         header.held = 0
         return Changes({}, header.pack(), True)

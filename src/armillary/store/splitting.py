@@ -110,6 +110,9 @@ class Splitting:
             self._next_child(Phase.SEAL)
 
     def _seal_parent(self) -> None:
+        """No seal for a split that was cancelled meanwhile: it would only make writers wait."""
+        if not self._is_recorded():
+            raise Refusal(Kind.SPLIT_OVER, id=self.split.id)
         work = seal(self._parent.partition, self._rules, self._moment(), self._seal)
         self._last = self._write(self._parent, work)
         self._turn_to(Phase.REST)
@@ -143,6 +146,11 @@ class Splitting:
         """Give up, unless it turns out that the split was done: first in the catalog, then in the parent."""
         self.was_done = not give_up(self._engine, self._row, self._parent, self.split.id)
         self.phase = Phase.CLOSE if self.was_done else Phase.OVER
+
+    def _is_recorded(self) -> bool:
+        with self._engine.read(CATALOG) as reader:
+            row = get_container(reader, self._row.database, self._row.number)
+        return row is not None and any(split.id == self.split.id for split in row.splits)
 
     def _follow_child(self, child: Range) -> int:
         progress = self._progress(child)

@@ -8,8 +8,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.cases.loader import Case, load_cases
 
-from armillary.keys.effective import hash_v1, hash_v2
-from armillary.keys.ranges import EVERYTHING, EpkRange, divide_space, prefix_range, read_range
+from armillary.keys.effective import binary_number, hash_v1, hash_v2, read_number, size_v1
+from armillary.keys.ranges import (
+    EVERYTHING,
+    EpkRange,
+    divide_space,
+    halve_range,
+    measure_range,
+    prefix_range,
+    read_range,
+)
 
 BOUND = st.binary(max_size=3)
 
@@ -63,3 +71,36 @@ def test_texts_are_read_back() -> None:
     assert read_range("1FFF", "2aaa").texts == ("1FFF", "2AAA")
     with pytest.raises(ValueError, match="hex"):
         read_range("x", "FF")
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_halves_of_halves_are_the_bounds_of_a_division(version: int) -> None:
+    whole = halve_range(EVERYTHING, version)
+    assert whole is not None
+    low, high = EpkRange(b"", whole), EpkRange(whole, b"\xff")
+    assert measure_range(low, version) == pytest.approx(0.5)
+    bounds = [halve_range(low, version), whole, halve_range(high, version)]
+    shares = [measure_range(part, version) for part in divide_space(4, version)]
+    assert shares == pytest.approx([0.25] * 4)
+    assert [EpkRange(b"", bound or b"") for bound in bounds] == sorted(EpkRange(b"", bound or b"") for bound in bounds)
+    assert measure_range(EpkRange(b"", bounds[0] or b""), version) == pytest.approx(0.25)
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_a_number_is_read_back_from_its_binary_form(number: int) -> None:
+    assert read_number(binary_number(number) + b"\x08rest\x00") == number
+
+
+def test_what_is_too_narrow_is_not_halved() -> None:
+    start = hash_v2(("day",))
+    assert halve_range(prefix_range(start)) is None
+    assert halve_range(EpkRange(start, (int.from_bytes(start, "big") + 1).to_bytes(16, "big"))) is None
+
+
+KEY_VALUE = st.one_of(st.none(), st.booleans(), st.floats(allow_nan=False), st.text(max_size=120))
+
+
+@given(KEY_VALUE, st.binary(max_size=9))
+def test_the_size_of_an_old_effective_key_is_found(value: str | float | bool | None, rest: bytes) -> None:
+    epk = hash_v1((value,))
+    assert size_v1(epk + rest) == len(epk)
