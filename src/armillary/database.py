@@ -36,7 +36,6 @@ from armillary.store.header import (
     SEALED,
     Header,
     header_glance,
-    header_seal,
     header_state,
     new_header,
 )
@@ -55,7 +54,7 @@ from armillary.store.layout import CATALOG, ITEM
 from armillary.store.places import find_place, logical_code
 from armillary.store.reading import ItemPage, Scope, find_id, read_item, read_stretch, scope_of
 from armillary.store.rules import Rules, first_aging
-from armillary.store.splitting import give_up
+from armillary.store.splitting import SealWatch, resolve_seal
 from armillary.store.transaction import Moment, Transaction, check_header
 from armillary.units import price_feed, price_read, price_write
 from armillary.values import KeyValue
@@ -243,14 +242,30 @@ class Database:
         return changed
 
     def follow(self, container: Container) -> Steps[None]:
-        """Let the partitions of a container follow its version."""
+        """Let the partitions of a container follow its version; one that is sealed, as soon as it is open again."""
+        watch = SealWatch(self.clock, partial(self.resolve_seal, container))
         for place in container.row.ranges:
-            moment = self._moment()
+            while True:
+                seal = yield from self._follow_partition(container, place)
+                if not seal or not self._is_named(container, place):
+                    break
+                yield from watch.wait(seal)
 
-            def work(view: View, place: Range = place, moment: Moment = moment) -> Changes:
-                return apply_changes(Transaction(view, place.partition, container.rules, moment), None)
+    def _follow_partition(self, container: Container, place: Range) -> Steps[bytes]:
+        """The seal that it meets, if any. One that was split or dropped has nothing to follow any more."""
+        moment = self._moment()
 
+        def work(view: View) -> Changes:
+            return apply_changes(Transaction(view, place.partition, container.rules, moment), None)
+
+        try:
             yield from self._commit(place.partition, work)
+        except Refusal as refused:
+            if refused.kind not in STALE:
+                raise
+            seal = refused.context.get("seal")
+            return seal if isinstance(seal, bytes) else b""
+        return b""
 
     def usage(self, container: Container) -> tuple[int, int]:
         """How many items a container holds, and their bytes."""
@@ -291,13 +306,8 @@ class Database:
         return split
 
     def resolve_seal(self, container: Container, seal: bytes) -> None:
-        """Open a partition again that was sealed by a split which nobody goes on with; it may turn out to be done."""
-        for place in container.row.ranges:
-            with self.engine.read(place.partition) as reader:
-                state = header_state(reader.header)[0]
-                found = header_seal(reader.header)
-            if state == SEALED and found == seal:
-                give_up(self.engine, container.row, place, seal.hex())
+        """See to it that a seal which nobody goes on with does not stay."""
+        resolve_seal(self.engine, container.row, seal)
         self.forget()
 
     # ---- items
@@ -418,7 +428,8 @@ class Database:
 
     def recover(self) -> Steps[list[bytes]]:
         """What a start owes: the catalog of a new store, and after a stop that was cut short, partitions that nobody
-        names go and versions are followed. Nothing else may work on the store meanwhile.
+        names go, versions are followed, and seals of splits that were cancelled are opened. Nothing else may work on
+        the store meanwhile.
         """
         if not self.exists():
             yield Block(partial(catalog.make_catalog, self.engine))
@@ -428,8 +439,11 @@ class Database:
         orphans = find_orphans(self.engine, {partition for row in containers for partition in partitions_of(row)})
         for row in containers:
             container = compile_container(row, owners[row.database])
-            if any(self._is_behind(place, container) for place in row.ranges):
-                yield from self.follow(container)
+            for place in row.ranges:
+                if self._is_behind(place, container):
+                    seal = yield from self._follow_partition(container, place)
+                    if seal and all(split.id != seal.hex() for split in row.splits):
+                        yield Block(partial(self.resolve_seal, container, seal))
         for orphan in orphans:
             yield Block(partial(self.engine.drop, orphan))
         return orphans
@@ -525,8 +539,10 @@ class Database:
             yield Block(partial(self.engine.drop, partition))
 
     def _is_behind(self, place: Range, container: Container) -> bool:
+        """Whether a partition has to follow its container, or cannot now."""
         with self.engine.read(place.partition) as reader:
-            return header_state(reader.header)[1] < container.rules.version
+            state, version = header_state(reader.header)
+        return state == SEALED or version < container.rules.version
 
 
 def compile_container(row: ContainerRow, owner: DatabaseRow) -> Container:

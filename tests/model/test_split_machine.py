@@ -280,7 +280,7 @@ def open_anew(partition: bytes, rules: Any, moment: Moment, last: int, time: int
 RULES: dict[str, tuple[str, object]] = {
     "writes look at the header inside their transaction": ("armillary.store.transaction.check_header", write_anywhere),
     "the rest is applied under the seal": ("armillary.store.splitting.Splitting._rest", skip_rest),
-    "a seal is opened only after the catalog was told": ("armillary.database.give_up", give_up_alone),
+    "a seal is opened only after the catalog was told": ("armillary.store.splitting.give_up", give_up_alone),
     "a read that finds a seal looks at the catalog": ("armillary.database.Database._is_named", lambda *_: True),
     "a seal that nobody resolves is resolved": ("armillary.database.Database.resolve_seal", lambda *_: None),
     "the log is held while a split runs": ("armillary.store.splitting.hold", hold_nothing),

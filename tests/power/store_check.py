@@ -15,9 +15,12 @@ from armillary.errors import Refusal
 from armillary.json import dump, load
 from armillary.kv.lmdb import LmdbEngine
 from armillary.kv.steps import drive
+from armillary.store.catalog import partitions_of
 from armillary.store.items import Draft, Mode
 from armillary.store.layout import CATALOG, ITEM, family_end
 from armillary.store.reading import read_stretch
+from armillary.store.splitting import Phase, Splitting
+from armillary.store.transaction import Moment
 
 State = dict[str, Any] | None
 
@@ -89,7 +92,7 @@ def check(folder: Path, acknowledged: Sequence[bytes]) -> list[str]:
 
 def _check_whole(database: Database) -> Iterator[str]:
     yield from database.check().complaints
-    named = {place.partition for container in database.every_container() for place in container.row.ranges}
+    named = {partition for container in database.every_container() for partition in partitions_of(container.row)}
     for left in set(database.engine.partitions()) - named - {CATALOG}:
         yield f"the partition {left.hex()} is left over"
 
@@ -117,6 +120,19 @@ def _read_items(database: Database, container: Container, path: str) -> Iterator
 
 
 def _go_on(database: Database) -> Iterator[str]:
+    """Splits are carried out, and every container takes a write."""
+
+    def moment() -> Moment:
+        return Moment(database.clock.ticks(), bytes(16))
+
+    for container in database.every_container():
+        for split in container.row.splits:
+            splitting = Splitting(database.engine, container.row, split, container.rules, moment)
+            while splitting.step() is not Phase.OVER:
+                continue
+            if not splitting.was_done:
+                yield f"the split {split.id} of {container.row.id} cannot be carried out"
+    database.forget()
     for container in database.every_container():
         item = {"id": "after", "pk": "after", "mark": 0, "u": 0, "pad": ""}
         draft = Draft(dump(item)[:-1], 0, item)

@@ -21,18 +21,22 @@ from armillary.clock import TICKS_PER_SECOND, Clock
 from armillary.database import Container, Database
 from armillary.errors import Kind, Refusal
 from armillary.json import dump
+from armillary.keys.ranges import halve_range, read_range
 from armillary.kv.engine import Outcome, Rejected
 from armillary.kv.lmdb import LmdbEngine
 from armillary.kv.steps import Commit, Steps, drive
+from armillary.store.catalog import Range
 from armillary.store.expiry import STEP, is_aging, move_aging, remove_expired
 from armillary.store.items import Draft, Mode
+from armillary.store.rules import Rules
+from armillary.store.splitting import Phase, Splitting, give_up
 from armillary.store.transaction import Moment
 
 Change = tuple[str, "dict[str, Any] | None"]
 Write = tuple[Change, Steps[Any]]
 
 START = 17_000_000_000_000_000
-KEYS = ("a", "b")
+KEYS = ("a", "b", "c")
 REFUSED = frozenset((Kind.UNIQUE_CLASH, Kind.ITEM_EXISTS, Kind.ITEM_MISSING))
 
 
@@ -74,13 +78,15 @@ class Load:
         self.say("!", [0])
 
     def commit_together(self, container: Container, paths: Sequence[str]) -> None:
-        """One commit of several writes, some of which are refused."""
+        """One commit of several writes to the partition of the first, some of which are refused."""
+        place = self.find_place(container, paths[0])
+        paths = [path for path in paths if self.find_place(container, path) == place]
         self.ticks += self.chance.randrange(1, TICKS_PER_SECOND)
         writes = [self.draw_write(container, path) for path in paths]
         self.say("?", [change for change, _ in writes])
         commits = [next(steps) for _, steps in writes]
         works = [commit.work for commit in commits if isinstance(commit, Commit)]
-        outcomes = self.engine.write(container.row.ranges[0].partition, works)
+        outcomes = self.engine.write(place.partition, works)
         done = [at for at, outcome in enumerate(outcomes) if _finish(writes[at][1], outcome)]
         for (path, state), _ in (writes[at] for at in done):
             self.written.pop(path, None)
@@ -102,19 +108,47 @@ class Load:
 
     def keep(self, container: Container) -> None:
         """The keeper's share: what has expired goes, and the entries that find it follow the default."""
-        place, rules = container.row.ranges[0], container.rules
         gone = [path for path in self.written if self.has_expired(container, path)]
         self.say("?", [[path, None] for path in gone])
-        (outcome,) = self.engine.write(place.partition, [remove_expired(place.partition, rules, self.moment())])
-        assert not isinstance(outcome, Rejected)
-        assert outcome.result < STEP
-        with self.engine.read(place.partition) as reader:
-            moving = is_aging(reader.header)
-        if moving:
-            self.engine.write(place.partition, [move_aging(place.partition, rules, self.moment())])
+        for place in container.row.ranges:
+            self.keep_partition(place.partition, container.rules)
         for path in gone:
             del self.written[path]
         self.say("!", list(range(len(gone))))
+
+    def keep_partition(self, partition: bytes, rules: Rules) -> None:
+        with self.engine.read(partition) as reader:
+            moving = is_aging(reader.header)
+        if moving:  # first: what has no entry yet would not be found
+            self.engine.write(partition, [move_aging(partition, rules, self.moment())])
+        (outcome,) = self.engine.write(partition, [remove_expired(partition, rules, self.moment())])
+        assert not isinstance(outcome, Rejected)
+        assert outcome.result < STEP
+
+    def split(self, container: Container) -> None:
+        """A split from its beginning to its end, with writes in between; some are cancelled before they are done."""
+        place = self.chance.choice(container.row.ranges)
+        path = container_path(container)
+        point = halve_range(read_range(place.low, place.high))
+        assert point is not None
+        split = drive(self.engine, self.database.start_split(container, place, point.hex().upper(), "load"))
+        now = self.database.container(*path.split("/"))
+        splitting = Splitting(self.engine, now.row, split, now.rules, self.moment)
+        cancelled = self.chance.random() < 0.25
+        while splitting.step() is not Phase.OVER:
+            if splitting.phase in (Phase.COPY, Phase.FOLLOW) and self.chance.random() < 0.5:
+                name = f"{path}/{self.chance.choice(KEYS)}/{self.chance.randrange(8)}"
+                self.commit_together(now, [name])
+            if cancelled and splitting.phase is Phase.OPEN:
+                give_up(self.engine, now.row, place, split.id)
+        assert splitting.was_done is not cancelled
+        for left in split.children if cancelled else (place,):
+            self.engine.drop(left.partition)
+        self.database.forget()
+
+    def find_place(self, container: Container, path: str) -> Range:
+        key = path.split("/")[2]
+        return self.database.route(container, self.database.scope(container, (key,)).start)
 
     def has_expired(self, container: Container, path: str) -> bool:
         default = container.rules.default_ttl
@@ -211,6 +245,8 @@ def run(load: Load, rounds: int) -> None:
                 load.remove_database("attic")
             case 11:
                 load.reopen()
+            case 0 if at and len(orders.row.ranges) < 6:
+                load.split(orders)
 
 
 if __name__ == "__main__":

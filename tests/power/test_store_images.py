@@ -22,7 +22,7 @@ pytestmark = [
 
 @pytest.fixture(scope="module")
 def store(shim: Path, tmp_path_factory: pytest.TempPathFactory, seed: int) -> Recording:
-    rounds = "96" if LONG else "24"
+    rounds = "96" if LONG else "26"
     return record(shim, tmp_path_factory.mktemp("store"), [sys.executable, LOAD, rounds, str(seed)])
 
 

@@ -9,11 +9,14 @@ taken up again, the second resolved by whoever meets it. No moment is stored any
 
 from collections.abc import Callable
 from enum import Enum
+from functools import partial
 from typing import Final
 
+from armillary.clock import Clock
 from armillary.errors import Kind, Refusal
 from armillary.keys.ranges import read_range
 from armillary.kv.engine import Applied, Changes, Engine, Rejected, View, Work
+from armillary.kv.steps import Block, Pause, Steps
 from armillary.store.catalog import ContainerRow, Range, Split, cancel_split, finish_split, get_container
 from armillary.store.header import GONE, ONLINE, SEALED, Header, header_lsn, header_seal, header_state
 from armillary.store.layout import CATALOG
@@ -196,6 +199,37 @@ def give_up(engine: Engine, row: ContainerRow, parent: Range, name: str) -> bool
     return True
 
 
+def resolve_seal(engine: Engine, row: ContainerRow, seal: bytes) -> None:
+    """Open a partition again that was sealed by a split which nobody goes on with; it may turn out to be done."""
+    for place in row.ranges:
+        with engine.read(place.partition) as reader:
+            found = header_seal(reader.header) if header_state(reader.header)[0] == SEALED else b""
+        if found == seal:
+            give_up(engine, row, place, seal.hex())
+
+
+class SealWatch:
+    """Waits for seals, a moment at a time. Whoever set one may have died: one that was watched for long enough, on this
+    process's own clock, is resolved.
+    """
+
+    def __init__(self, clock: Clock, resolve: Callable[[bytes], None]) -> None:
+        self._clock = clock
+        self._resolve = resolve
+        self._seal = b""
+        self._since = 0.0
+
+    def wait(self, seal: bytes) -> Steps[None]:
+        now = self._clock.monotonic()
+        if seal != self._seal:
+            self._seal, self._since = seal, now
+        if now - self._since <= _PATIENCE:
+            yield Pause(_PAUSE)
+            return
+        yield Block(partial(self._resolve, seal))
+        self._since = self._clock.monotonic()
+
+
 def _commit(engine: Engine, partition: bytes, work: Work) -> Applied:
     outcome = engine.write(partition, [work])[0]
     if isinstance(outcome, Rejected):
@@ -205,6 +239,8 @@ def _commit(engine: Engine, partition: bytes, work: Work) -> Applied:
     return outcome
 
 
+_PAUSE: Final = 0.005
+_PATIENCE: Final = 2.0
 _UNDONE: Final = frozenset((Kind.SPLIT_OVER, Kind.CONTAINER_MISSING, Kind.PARTITION_MISSING, Kind.PARTITION_CLOSED))
 
 

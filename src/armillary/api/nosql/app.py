@@ -7,9 +7,7 @@ up and done again. And every refusal, wherever it is found, becomes an answer by
 """
 
 import os
-from functools import partial
 from itertools import count
-from time import monotonic
 from typing import Final
 
 from armillary.api.nosql.access import Access
@@ -18,15 +16,14 @@ from armillary.api.nosql.errors import render_refusal
 from armillary.api.nosql.operations import FLAGGED, PATHS, PLAIN, QUERY, UNBUILT, Handler, Operation
 from armillary.database import STALE, Database
 from armillary.errors import Kind, Refusal
-from armillary.kv.steps import Block, Pause, Steps
+from armillary.kv.steps import Steps
 from armillary.store.catalog import Range
+from armillary.store.splitting import SealWatch
 from armillary.units import price_refusal
 from armillary.wire.http import Request, Response
 from armillary.wire.signature import read_resource
 
 _TRIES: Final = 4
-_PAUSE: Final = 0.005
-_SEAL_PATIENCE: Final = 2.0
 _QUERY_TYPE: Final = b"application/query+json"
 
 
@@ -66,21 +63,16 @@ class NosqlApp:
     def _repeat(self, call: Call, handler: Handler, refused: Refusal) -> Steps[Response]:
         """Look everything up again, and do it again, until it is not stale; what always is, is told to the caller.
 
-        A sealed partition is waited for. Whoever sealed it may have died: a seal that was watched for long enough, on
-        this process's own clock, is resolved.
+        A sealed partition is waited for.
         """
-        tries, watched, since = _TRIES, b"", 0.0
+        tries = _TRIES
+        watch = SealWatch(self._database.clock, lambda seal: self._database.resolve_seal(call.container(), seal))
         while refused.kind in STALE and tries:
             seal = refused.context.get("seal")
-            if not isinstance(seal, bytes) or not seal:
-                tries -= 1
-            elif seal != watched:
-                watched, since = seal, monotonic()
-            elif monotonic() - since > _SEAL_PATIENCE:
-                yield Block(partial(self._database.resolve_seal, call.container(), seal))
-                since = monotonic()
+            if isinstance(seal, bytes) and seal:
+                yield from watch.wait(seal)
             else:
-                yield Pause(_PAUSE)
+                tries -= 1
             self._database.forget()
             try:
                 answer = handler(call)
