@@ -53,7 +53,7 @@ from armillary.store.items import (
 from armillary.store.layout import CATALOG, ITEM
 from armillary.store.places import find_place, logical_code
 from armillary.store.reading import ItemPage, Scope, find_id, read_item, read_stretch, scope_of
-from armillary.store.rules import Rules, first_aging
+from armillary.store.rules import KEY_BYTES, Rules, first_aging
 from armillary.store.splitting import SealWatch, resolve_seal
 from armillary.store.transaction import Moment, Transaction, check_header
 from armillary.units import price_feed, price_read, price_write
@@ -144,8 +144,16 @@ class Report(NamedTuple):
 class Database:
     """An account: all databases of one engine."""
 
-    def __init__(self, engine: Engine, clock: Clock, entropy: Callable[[int], bytes] = os.urandom) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        clock: Clock,
+        entropy: Callable[[int], bytes] = os.urandom,
+        key_bytes: int = KEY_BYTES,
+    ) -> None:
+        """`key_bytes` is what the items of one key value may take together."""
         self.engine = engine
+        self._compile = partial(compile_container, key_bytes=key_bytes)
         self.clock = clock
         self.entropy = entropy
         self._containers: dict[tuple[str, str], Container] = {}
@@ -197,7 +205,7 @@ class Database:
                 row = catalog.find_container(reader, owner, segment)
             if row is None:
                 raise Refusal(Kind.CONTAINER_MISSING, name=segment)
-            known = compile_container(row, owner)
+            known = self._compile(row, owner)
             self._containers[(database, segment)] = known
         return known
 
@@ -223,7 +231,7 @@ class Database:
             if catalog.find_container(reader, owner, name) is not None:
                 raise Refusal(Kind.CONTAINER_EXISTS, name=name)
         draft = ContainerRow(owner.number, 0, name, api, definition, 1, 1, (), Stamp("", 0))
-        compiled = compile_container(draft, owner)
+        compiled = self._compile(draft, owner)
         rules = compiled.rules
         bounds = divide_space(1 if compiled.key.system_key else parts, compiled.key.version)
         ranges = tuple(Range(str(at), *bound.texts, self.entropy(16), at) for at, bound in enumerate(bounds))
@@ -232,12 +240,12 @@ class Database:
             yield Block(partial(self.engine.create, place.partition, header))
         draft = ContainerRow(owner.number, 0, name, api, definition, 1, len(ranges), ranges, Stamp("", 0))
         row = yield from self._name(ranges, catalog.create_container(draft, offer, self._moment()))
-        return compile_container(row, owner)
+        return self._compile(row, owner)
 
     def replace_container(self, container: Container, definition: dict[str, Any], condition: str) -> Steps[Container]:
         """Store the new version, then let every partition follow it before this is answered."""
         work = catalog.replace_container(container.row, definition, condition, self._moment())
-        changed = compile_container((yield from self._change(work)).result, container.owner)
+        changed = self._compile((yield from self._change(work)).result, container.owner)
         yield from self.follow(changed)
         return changed
 
@@ -438,7 +446,7 @@ class Database:
             owners = {row.number: row for row in catalog.list_databases(reader)}
         orphans = find_orphans(self.engine, {partition for row in containers for partition in partitions_of(row)})
         for row in containers:
-            container = compile_container(row, owners[row.database])
+            container = self._compile(row, owners[row.database])
             for place in row.ranges:
                 if self._is_behind(place, container):
                     seal = yield from self._follow_partition(container, place)
@@ -453,7 +461,7 @@ class Database:
             return []
         with self.engine.read(CATALOG) as reader:
             owners = {row.number: row for row in catalog.list_databases(reader)}
-            return [compile_container(row, owners[row.database]) for row in catalog.list_containers(reader)]
+            return [self._compile(row, owners[row.database]) for row in catalog.list_containers(reader)]
 
     def check(self) -> Report:
         """Walk everything that is stored."""
@@ -545,7 +553,7 @@ class Database:
         return state == SEALED or version < container.rules.version
 
 
-def compile_container(row: ContainerRow, owner: DatabaseRow) -> Container:
+def compile_container(row: ContainerRow, owner: DatabaseRow, key_bytes: int = KEY_BYTES) -> Container:
     """What operations need of a container, from what the catalog keeps."""
     unique = row.definition.get("uniqueKeyPolicy", {}).get("uniqueKeys", [])
     paths = tuple(tuple(parse_path(path, "unique key policy").names for path in rule["paths"]) for rule in unique)
@@ -555,6 +563,7 @@ def compile_container(row: ContainerRow, owner: DatabaseRow) -> Container:
         f"dbs/{owner.rid}/colls/{row.rid}/docs/".encode(),
         row.definition.get("defaultTtl"),
         paths,
+        key_bytes,
     )
     key = read_definition(row.definition["partitionKey"])
     ranges = tuple(read_range(place.low, place.high) for place in row.ranges)

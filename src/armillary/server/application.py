@@ -66,7 +66,7 @@ class Served:
 def make_app(engine: Engine, settings: Settings, keys: Keys) -> Served:
     """Bring the store in order and serve it; nothing else works on it yet."""
     clock = Clock()
-    database = Database(engine, clock)
+    database = Database(engine, clock, key_bytes=settings.storage_limit * 2 // 5)  # 20 GB to 50 GB
     drive(engine, database.recover())
     access = Access(keys.secrets, lambda: clock.ticks() / TICKS_PER_SECOND)
     return Served(database, access, settings.consistency)

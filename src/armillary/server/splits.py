@@ -35,6 +35,7 @@ SOON: Final = 0.25
 _LOOK_EVERY: Final = 1.0
 _GRACE: Final = 10.0
 _GROWN: Final = 1.1
+_SEALED: Final = frozenset((Phase.SEAL, Phase.REST, Phase.OPEN, Phase.FINISH))
 
 
 class Limits(NamedTuple):
@@ -50,7 +51,9 @@ class _Running:
     def __init__(self, database: Database, container: Container, split: Split) -> None:
         self.split = split
         self.container = container
+        self._clock = database.clock
         self.failure: Exception | None = None
+        self.sealed = 0.0  # seconds for which writers had to wait
         self._stopped = threading.Event()
         self._splitting = Splitting(database.engine, container.row, split, container.rules, partial(_moment, database))
         self._thread = threading.Thread(target=self._run, name=f"split-{split.id[:8]}", daemon=True)
@@ -74,9 +77,13 @@ class _Running:
         self._thread.join()
 
     def _run(self) -> None:
+        now = self._clock.monotonic
         try:
-            while not self._stopped.is_set() and self._splitting.step() is not Phase.OVER:
-                continue
+            while not self._stopped.is_set() and self._splitting.phase is not Phase.OVER:
+                began, was = now(), self._splitting.phase
+                self._splitting.step()
+                if was in _SEALED:
+                    self.sealed += now() - began
         except Exception as error:  # noqa: BLE001 - handled by the job that started this thread
             self.failure = error
 
@@ -128,7 +135,9 @@ class Splits:
         name = f"{container.owner.id}/{container.row.id} range {split.parent}"
         error = running.failure
         if error is None:
-            LOG.info("the split of %s is over (%s)", name, split.reason)
+            LOG.info(
+                "the split of %s is over (%s); it was sealed for %.1f ms", name, split.reason, running.sealed * 1000
+            )
         elif isinstance(error, Refusal) and error.kind in STALE:
             LOG.debug("the split of %s goes on: %s", name, error)
         else:
