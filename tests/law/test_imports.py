@@ -7,7 +7,7 @@ from typing import Final
 
 import pytest
 from tests.law.contracts import find_broken
-from tests.law.source import PACKAGE, find_imports, read_product, strip_prose
+from tests.law.source import PACKAGE, find_imports, read_product, read_sources, strip_prose
 
 # Every package that is not ours: where it may be imported, and whether that is one single module.
 DRIVERS: Final = {
@@ -23,6 +23,9 @@ DRIVERS: Final = {
     "rich": ("cli", False),
     "uvloop": ("server", True),
 }
+
+# The folder that knows nothing of the product.
+NAIVE: Final = "tests.naive"
 
 # Imports inside a function: importer, what it imports, and why not at the top.
 LATE: Final = {
@@ -83,6 +86,21 @@ def test_only_the_command_line_imports_by_name() -> None:
         if any(word in code for _, code in strip_prose(source.text) for word in ("import_module (", "__import__"))
     }
     assert dynamic <= {f"{PACKAGE}.cli.main"}
+
+
+def test_the_naive_evaluator_is_a_stranger() -> None:
+    """It judges the product's answers: what it shared with the product, it could not find wrong."""
+    sources = [source for source in read_sources("tests") if source.module.startswith(f"{NAIVE}.")]
+    known = sys.stdlib_module_names - {"importlib"} | {"pytest"}
+    foreign = [
+        (source.place, found.imported)
+        for source in sources
+        for found in find_imports(source)
+        if found.imported.partition(".")[0] not in known and not f"{found.imported}.".startswith(f"{NAIVE}.")
+    ]
+    assert sources
+    assert not foreign
+    assert not [source.place for source in sources if any("__import__" in code for _, code in strip_prose(source.text))]
 
 
 PLANTED: Final = {
