@@ -44,7 +44,9 @@ class Stamp(NamedTuple):
 
 
 class Range(NamedTuple):
-    """A row of the map: `id` is what clients see, `partition` where the data is; neither is ever used again."""
+    """A row of the map: `id` is what clients see, `partition` where the data is; neither is ever used again. `since` is
+    the version of its container that brought it.
+    """
 
     id: str
     low: str
@@ -52,6 +54,7 @@ class Range(NamedTuple):
     partition: bytes
     birth: int
     parents: tuple[str, ...] = ()
+    since: int = 1
 
 
 class Split(NamedTuple):
@@ -310,7 +313,10 @@ def finish_split(row: ContainerRow, name: str) -> Work:
         now, split = _must_find_split(tx, row, name)
         ranges: list[Range] = []
         for place in now.ranges:
-            ranges += split.children if place.id == split.parent else [place]
+            if place.id == split.parent:
+                ranges += [child._replace(since=now.version + 1) for child in split.children]
+            else:
+                ranges.append(place)
         changed = replace(_end_split(now, split, done=True), ranges=tuple(ranges), version=now.version + 1)
         _put_container(tx, changed)
         return Changes(tx.effects, None, changed)
@@ -457,8 +463,8 @@ def _show_range(place: Range) -> list[Any]:
 
 
 def _read_range(fields: list[Any]) -> Range:
-    name, low, high, partition, birth, parents = fields
-    return Range(name, low, high, bytes.fromhex(partition), birth, tuple(parents))
+    name, low, high, partition, birth, parents, since = fields
+    return Range(name, low, high, bytes.fromhex(partition), birth, tuple(parents), since)
 
 
 def _read_offer(value: bytes) -> OfferRow:

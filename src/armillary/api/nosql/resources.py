@@ -76,12 +76,14 @@ def render_container(container: Container) -> dict[str, Any]:
     return {"id": row.id, **row.definition, **system, **own}
 
 
-def render_ranges(container: Container) -> list[dict[str, Any]]:
-    """The map, as routers read it."""
+def render_ranges(container: Container, after: int = 0) -> list[dict[str, Any]]:
+    """The map as routers read it, or what a later version than one they know brought to it."""
     row = container.row
     fraction = 1 / len(row.ranges)
     rows = []
     for place in row.ranges:
+        if place.since <= after:
+            continue
         rid = child_rid(row.database, row.number, RidKind.RANGE, place.birth)
         rows.append(
             {
