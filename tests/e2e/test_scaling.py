@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from azure.cosmos import CosmosClient
-from tests.e2e.live import ARMILLARY, Caller, Live, run_armillary
+from tests.e2e.live import ARMILLARY, Caller, Live, key_header, run_armillary
 
 pytestmark = pytest.mark.e2e
 
@@ -141,3 +141,24 @@ def test_deleting_asks_on_a_terminal(name: str, caller: Caller, answer: str, cod
     assert f"Delete {name}/orders with all its items?" in asked.decode()
     assert process.returncode == code
     assert (caller.ask("GET", f"/dbs/{name}/colls/orders").status == 404) is gone
+
+
+def test_a_container_is_split_while_it_holds_items(name: str, caller: Caller) -> None:
+    path = caller.create(name) and caller.create(name, "orders")
+    for number in range(60):
+        caller.must("POST", f"{path}/docs", {"id": str(number), "pk": number}, key_header(number))
+    target = f"{name}/orders"
+    plan = read("split", target, "--dry-run")
+    assert (plan["range"], plan["items"]) == ("0", 60)
+    assert [plan["children"][0]["max"], plan["children"][1]["min"]] == [plan["at"], plan["at"]]
+    assert read("container", "show", target)["partitions"] == ["0"]
+    split = read("split", target, "--wait")
+    assert split["state"] == "done"
+    assert read("container", "show", target)["partitions"] == ["1", "2"]
+    late = run_armillary("split", target, "--cancel", split["split"])
+    assert (late.returncode, late.stderr.count(b"\n")) == (5, 1)
+    vague = run_armillary("split", target)
+    assert (vague.returncode, b"name one of 1, 2" in vague.stderr) == (5, True)
+    begun = must("split", target, "--range", "1", "--at", "0" + plan["at"][1:])
+    assert begun.startswith("split ")
+    assert begun.endswith(f" of {target}, range 1 at 0{plan['at'][1:]}, is under way\n")
