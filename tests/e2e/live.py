@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 from armillary.cli.child import Server, start_server
 from armillary.wire.signature import make_token, read_resource
 
+ARMILLARY: Final = (sys.executable, "-P", "-m", "armillary.cli")
 SECONDARY: Final = "c2Vjb25kYXJ5" * 6
 READONLY: Final = "cmVhZC1vbmx5" * 6
 SECONDARY_READONLY: Final = "c2Vjb25kLXJv" * 6
@@ -144,9 +145,13 @@ def run_live(folder: Path, *options: str) -> Iterator[Live]:
     """A server on this folder; when it has stopped, the folder is checked."""
     with start_server(["--data", str(folder), "--port", "0", "--log-level", "error", *options]) as server:
         yield Live(server, folder)
-    command = [sys.executable, "-P", "-m", "armillary.cli", "check", "--data", str(folder)]
-    checked = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    checked = run_armillary("check", "--data", str(folder))
     assert checked.returncode == 0, checked.stdout + checked.stderr
+
+
+def run_armillary(*arguments: str, given: bytes = b"") -> "subprocess.CompletedProcess[bytes]":
+    """The command, as a user runs it."""
+    return subprocess.run([*ARMILLARY, *arguments], input=given, capture_output=True, timeout=60, check=False)
 
 
 def key_header(*values: object) -> dict[str, str]:

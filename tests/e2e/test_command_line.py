@@ -13,6 +13,8 @@ from pathlib import Path
 from urllib.request import urlopen
 
 import pytest
+from tests.e2e.live import ARMILLARY
+from tests.e2e.live import run_armillary as run
 
 from armillary.cli.child import Server, start_server
 from armillary.cli.client import Account, Client
@@ -24,18 +26,12 @@ from armillary.store.layout import ITEM
 
 pytestmark = pytest.mark.e2e
 
-ARMILLARY = (sys.executable, "-P", "-m", "armillary.cli")
-
 
 @pytest.fixture(autouse=True)
 def plain_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     for name in [name for name in os.environ if name.startswith("ARMILLARY_")]:
         monkeypatch.delenv(name)
-
-
-def run(*arguments: str, given: bytes = b"") -> "subprocess.CompletedProcess[bytes]":
-    return subprocess.run([*ARMILLARY, *arguments], input=given, capture_output=True, timeout=60, check=False)
 
 
 @pytest.fixture

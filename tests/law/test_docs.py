@@ -34,7 +34,8 @@ def test_every_verb_is_explained(verb: str) -> None:
     assert f"## `{PACKAGE} {verb}`" in page
     found = command.get_command(click.Context(command), verb)
     assert found
-    options = {name for option in found.params for name in option.opts if name.startswith("--")}
+    parts = [found, *(found.commands.values() if isinstance(found, click.Group) else ())]
+    options = {name for part in parts for option in part.params for name in option.opts if name.startswith("--")}
     # On the page an option ends where its name ends: `--port` is not `--port-file`.
     missing = sorted(name for name in options if not re.search(rf"{name}(?![\w-])", page))
     assert not missing, f"not on the page: {missing}"

@@ -30,7 +30,11 @@ NAIVE: Final = "tests.naive"
 # Imports inside a function: importer, what it imports, and why not at the top.
 LATE: Final = {
     ("armillary", "importlib"): "importlib.metadata costs more than the whole command line; few ask for the version",
+    ("cli.heatmap", "cli.heat_blocks"): "it loads rich, and JSON and HTML draw no blocks",
+    ("cli.heatmap", "rich"): "20 ms, and only a terminal sees it",
     ("cli.meter", "rich"): "20 ms, and only a terminal sees it",
+    ("cli.partitions", "cli.partition_table"): "it loads rich, and JSON draws no table",
+    ("cli.partitions", "rich"): "20 ms, and only a terminal sees it",
     ("server.certificate", "cryptography"): "40 ms, needed once in the life of a data folder",
     ("server.start", "kv.lmdb"): "an optional engine: a server in memory never loads it",
     ("server.start", "resource"): "not there on Windows",

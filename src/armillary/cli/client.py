@@ -1,20 +1,20 @@
-"""A small client of the document protocol, for `load`, `dump` and `check`: any endpoint that speaks it will do.
+"""A small client of the document protocol, for the commands that talk to a server: any endpoint that speaks it will do.
 
 One `Client` is one connection for one thread. A request is signed with the account key, sent again when the server
 asks for patience (429, 449, 503: after the time it names) or when the connection breaks, and given up after a minute.
-Only requests that may be repeated are sent through it: reads, upserts, and creates whose 409 the caller understands.
-It knows nothing of partitions, sessions or queries.
+Only requests that may be repeated are sent through it: reads, replacements, and creates and deletes whose 409 and 404
+somebody understands. It knows nothing of partitions, sessions or queries.
 """
 
 import json
 import ssl
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from email.utils import formatdate
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 from urllib.parse import quote, urlsplit
 
 from armillary.cli.exits import CommandError, Exit
@@ -59,6 +59,27 @@ class Answer(NamedTuple):
             text = self.body.decode("utf-8", "replace")[:200]
         return " ".join(str(text).split())
 
+    def must(self, method: str, path: str) -> "Answer":
+        """This answer, if the request was granted."""
+        if self.status >= 400:
+            raise ServerError(f"{method} {path} answered {self.status}: {self.message}")
+        return self
+
+    def json(self) -> dict[str, Any]:
+        """The object in the body."""
+        try:
+            found = json.loads(self.body)
+        except ValueError:
+            found = None
+        if not isinstance(found, dict):
+            raise ServerError(f"the server answered {self.status} with something that is no JSON object")
+        return found
+
+    def rows(self, field: str) -> list[dict[str, Any]]:
+        """The resources of a page."""
+        rows = self.json().get(field)
+        return [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
+
 
 class ServerError(CommandError):
     """The server could not be reached, or refused something the command cannot do without."""
@@ -102,10 +123,23 @@ class Client:
 
     def must_send(self, method: str, path: str, headers: Mapping[str, str] | None = None, body: bytes = b"") -> Answer:
         """The same, for what the command cannot do without."""
-        answer = self.send(method, path, headers, body)
-        if answer.status >= 400:
-            raise ServerError(f"{method} {path} answered {answer.status}: {answer.message}")
-        return answer
+        return self.send(method, path, headers, body).must(method, path)
+
+    def iter_pages(
+        self, method: str, path: str, headers: Mapping[str, str] | None = None, body: bytes = b""
+    ) -> Iterator[Answer]:
+        """The pages of a feed or query, up to its end or to the first one that is refused."""
+        position: str | None = ""
+        while position is not None:
+            more = {"x-ms-continuation": position} if position else {}
+            answer = self.send(method, path, {**(headers or {}), **more}, body)
+            yield answer
+            position = answer.headers.get("x-ms-continuation") or None
+
+    def list_all(self, path: str, field: str) -> list[dict[str, Any]]:
+        """All resources of a feed; `field` is what their array is called."""
+        pages = self.iter_pages("GET", path, {"x-ms-max-item-count": "-1"})
+        return [row for page in pages for row in page.must("GET", path).rows(field)]
 
     def _send_once(self, method: str, path: str, headers: Mapping[str, str], body: bytes) -> Answer:
         date = formatdate(usegmt=True).lower()

@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, closing, nullcontext
 from pathlib import Path
 from typing import BinaryIO, Final
 
@@ -20,7 +20,7 @@ from armillary.cli.account import Container, add_container
 from armillary.cli.checkpoint import Checkpoint
 from armillary.cli.client import Answer, Client
 from armillary.cli.meter import Meter, open_meter
-from armillary.json import dump, load, parse_object
+from armillary.json import dump, load
 
 __all__ = ["command"]
 
@@ -153,13 +153,8 @@ class Copy:
 
 def list_ranges(target: Container) -> list[str]:
     """The ids of the ranges of a container."""
-    client = Client(target.account)
-    try:
-        feed = parse_object(client.must_send("GET", target.path + "/pkranges", {"x-ms-max-item-count": "-1"}).body)
-    finally:
-        client.close()
-    rows = feed["PartitionKeyRanges"]
-    return [str(row["id"]) for row in rows] if isinstance(rows, list) else []
+    with closing(Client(target.account)) as client:
+        return [str(row["id"]) for row in client.list_all(target.path + "/pkranges", "PartitionKeyRanges")]
 
 
 def _open(output: str, size: int | None) -> AbstractContextManager[BinaryIO]:

@@ -12,7 +12,7 @@ class Exit(IntEnum):
     """The exit codes of all commands; `run` returns the code of the command it ran."""
 
     DONE = 0
-    WRONG = 1  # something was checked, loaded or dumped, and not all of it is right
+    WRONG = 1  # not all is right of what was checked, loaded or dumped, or it was not done after all
     USAGE = 2
     DATA = 3
     ADDRESS = 4

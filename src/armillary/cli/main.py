@@ -19,6 +19,11 @@ VERBS: Final = {
     "check": "Walk everything in a data folder and say what is wrong.",
     "load": "Load items from a file or a pipe into a container.",
     "dump": "Write all items of a container into a file or a pipe.",
+    "database": "Create, list, show, scale and delete databases.",
+    "container": "Create, list, show, scale and delete containers.",
+    "partitions": "Show the partitions: items, RU/s against budget, throttling, hottest keys.",
+    "heatmap": "Draw the heat of every partition over time, in the terminal or as a page.",
+    "split": "Split a partition now, and follow the split.",
     "key": "Hash a partition-key value: its effective key and range.",
     "config": "Show every setting, its value, and where the value came from.",
     "cert": "Write the certificate of the server for a trust store.",
@@ -34,7 +39,7 @@ class Verbs(click.Group):
     def get_command(self, _ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in VERBS:
             return None
-        # One verb is loaded, not eight: the start of the command is most of its time.
+        # One verb is loaded, not all: the start of the command is most of its time.
         found: click.Command = import_module(f"armillary.cli.{cmd_name}").command
         return found
 

@@ -1,4 +1,4 @@
-"""How far a load or dump has come: counts that threads add to, a bar while it runs, one line at the end.
+"""How far something long has come: counts that threads add to, a bar while it runs, one line at the end.
 
 The bar is drawn on stderr and only where somebody can see it; a log gets the last line alone.
 """
@@ -8,11 +8,15 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import Lock
-from typing import Final
+from typing import Final, TypeAlias
 
-__all__ = ["Meter", "open_meter"]
+__all__ = ["Draw", "Meter", "open_bar", "open_meter", "take_pauses"]
 
 _REDRAW: Final = 0.1
+_FIRST_PAUSE: Final = 0.05
+_LONGEST_PAUSE: Final = 1.0
+
+Draw: TypeAlias = Callable[[int, str, int | None], object]  # how much is done, in words, and of how much
 
 
 class Meter:
@@ -48,8 +52,15 @@ class Meter:
 @contextmanager
 def open_meter(title: str, total: int | None) -> Iterator[Meter]:
     """A meter, with a bar over `total` bytes (None: unknown) for as long as the block lasts."""
+    with open_bar(title) as draw:
+        yield Meter(lambda done, counts: draw(done, counts, total))
+
+
+@contextmanager
+def open_bar(title: str) -> Iterator[Draw]:
+    """A bar for as long as the block lasts; without a terminal nothing is drawn."""
     if not sys.stderr.isatty():
-        yield Meter(lambda _done, _counts: None)
+        yield lambda _done, _words, _total: None
         return
     # Imported where a bar is drawn: it takes as long to load as the rest of the command line.
     from rich.console import Console
@@ -58,9 +69,19 @@ def open_meter(title: str, total: int | None) -> Iterator[Meter]:
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
-        TextColumn("{task.fields[counts]}"),
+        TextColumn("{task.fields[words]}"),
         TimeRemainingColumn(),
     )
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(title, total=total, counts="")
-        yield Meter(lambda done, counts: bar.update(task, completed=done, counts=counts))
+        task = bar.add_task(title, total=None, words="")
+        yield lambda done, words, total: bar.update(task, completed=done, total=total, words=words)
+
+
+def take_pauses() -> Iterator[float]:
+    """The seconds waited so far, for as often as somebody has to look again: at once, then less and less often."""
+    start = time.monotonic()
+    pause = _FIRST_PAUSE
+    while True:
+        yield time.monotonic() - start
+        time.sleep(pause)
+        pause = min(pause * 1.5, _LONGEST_PAUSE)

@@ -6,6 +6,7 @@ in lower case. The link is the full name of the resource, or of the parent when 
     POST /dbs/Shop/colls/Orders/docs/       docs     dbs/Shop/colls/Orders
     GET  /dbs/Shop/colls/Orders/docs/17/    docs     dbs/Shop/colls/Orders/docs/17
     GET  /                                  (empty)  (empty)
+    GET  /_armillary/check                  (empty)  (empty)
 
 Names keep their case. A path of rids is signed by its last rid alone, in lower case, and offers always are. A database
 may have a name that looks like a rid (8 characters of base64), so such a path has two texts and either may be signed.
@@ -62,6 +63,7 @@ _BLOCK: Final = 64  # of SHA-256
 _KINDS: Final = frozenset(("master", "resource", "aad", "sas"))
 _MONTHS: Final = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _DATE: Final = re.compile(r"[a-z]{3}, (\d\d) ([a-z]{3}) (\d{4}) (\d\d):(\d\d):(\d\d) gmt")
+_ADMIN: Final = "_armillary"  # the server's own pages are no resources, and are signed like the account
 _RID_LENGTH: Final = 8
 _RID_OF_DATABASE: Final = re.compile(r"[A-Za-z0-9+-]{6}==")
 
@@ -134,6 +136,8 @@ def read_resource(path: bytes) -> Resource:
         text = "/".join(segments)
     if len(segments) < 2:
         return Resource(text, "", None, segments)
+    if segments[0] == _ADMIN:
+        return Resource("", "", None, segments)
     kind, last = segments[-2:]
     link = text
     if len(segments) % 2:  # a feed: signed by its parent

@@ -39,6 +39,14 @@ def test_help_of_every_verb_has_examples(verb: str) -> None:
     assert f"  armillary {verb}" in result.output
 
 
+@pytest.mark.parametrize("verb", ["database", "container"])
+@pytest.mark.parametrize("part", ["create", "list", "show", "scale", "delete"])
+def test_help_of_every_part_of_a_verb_has_examples(verb: str, part: str) -> None:
+    result = run(verb, part, "--help")
+    assert result.exit_code == 0
+    assert f"  armillary {verb} {part}" in result.output
+
+
 def test_version() -> None:
     result = run("--version")
     assert (result.exit_code, result.output.split()[0]) == (0, "armillary")

@@ -39,6 +39,8 @@ def sign_as_client(verb: str, kind: str, link: str, by_name: bool) -> str:
     ("verb", "path", "kind", "link", "by_name"),
     [
         ("GET", b"/", "", "", True),
+        ("GET", b"/_armillary/check", "", "", True),
+        ("POST", b"/_armillary/split/cancel", "", "", True),
         ("POST", b"/dbs/", "dbs", "", True),
         ("GET", b"/dbs/Shop/", "dbs", "dbs/Shop", True),
         ("GET", b"/dbs/Shop/colls", "colls", "dbs/Shop", True),
