@@ -69,8 +69,8 @@ _HEADER_SAFE: Final = " !\"$&'()*+,/:;<=>@[]^`{|}~"
 class Container:
     """One version of a container, ready for use; `link` is its path in names, as a header can carry it.
 
-    `bounds` are the item keys between which its ranges lie, in order, from the first to the last; `notes` are whatever
-    an API would otherwise make again for every answer.
+    `bounds` are the item keys between which its ranges lie, in order, from the first to the last; `notes` hold for each
+    range a text that an API would otherwise make again for every answer, with the charge and LSN it is made of.
     """
 
     row: ContainerRow
@@ -81,7 +81,7 @@ class Container:
     bounds: tuple[bytes, ...]
     rid: str
     link: str
-    notes: dict[str, str] = field(default_factory=dict, compare=False, repr=False)
+    notes: dict[str, tuple[tuple[float, int], str]] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def definition(self) -> dict[str, Any]:
@@ -91,7 +91,8 @@ class Container:
 Session: TypeAlias = Callable[[Range], int]
 
 
-def _no_session(_: Range) -> int:
+def NO_SESSION(_: Range) -> int:  # noqa: N802 - a value to its users
+    """The session of a caller who has seen nothing."""
     return 0
 
 
@@ -325,7 +326,7 @@ class Database:
         container: Container,
         values: Sequence[KeyValue],
         name: str,
-        session: Session = _no_session,
+        session: Session = NO_SESSION,
         factor: float = 1.0,
     ) -> Read:
         """A point read; `session` tells the LSN that the caller has seen of a range."""
@@ -388,7 +389,7 @@ class Database:
         return Scope(start, start + b"\xff")
 
     def read_feed(
-        self, container: Container, scope: Scope, limits: tuple[int, int], session: Session = _no_session
+        self, container: Container, scope: Scope, limits: tuple[int, int], session: Session = NO_SESSION
     ) -> Feed:
         """A page of the items of a scope; `limits` are items and bytes. Ranges with nothing in them are passed over."""
         visits = 0
@@ -414,7 +415,7 @@ class Database:
         """
         place = self.route(container, scope.start)
         with self.engine.read(place.partition) as reader:
-            lsn = self._check_reader(reader, container, place, _no_session)
+            lsn = self._check_reader(reader, container, place, NO_SESSION)
             if start is None:
                 start = lsn
             elif since:

@@ -38,7 +38,7 @@ def read_item(reader: Reader, place: Place, rules: Rules, ticks: int) -> Item | 
     envelope = read_envelope(record)
     if envelope.identity_size and read_identity(record, envelope) != place.identity:
         raise Refusal(Kind.STORE_BROKEN, detail=f"two identities share the item key {place.item.hex()}")
-    if has_expired(envelope, rules, ticks):
+    if rules.default_ttl is not None and has_expired(envelope, rules, ticks):
         return None
     return Item(envelope, read_body(record, envelope))
 

@@ -28,11 +28,13 @@ __all__ = [
     "Authorization",
     "Resource",
     "build_text",
+    "join_terms",
     "make_token",
     "matches",
     "parse_authorization",
     "parse_date",
     "read_resource",
+    "read_usual",
     "sign",
 ]
 
@@ -59,6 +61,7 @@ class Resource(NamedTuple):
 
 # How Python's, JavaScript's and Java's encoders write the usual header; .NET's writes the digits in lower case.
 _USUAL: Final = b"type%3Dmaster%26ver%3D1.0%26sig%3D"
+_USUAL_SIZE: Final = len(_USUAL)
 _BLOCK: Final = 64  # of SHA-256
 _KINDS: Final = frozenset(("master", "resource", "aad", "sas"))
 _MONTHS: Final = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
@@ -70,7 +73,12 @@ _RID_OF_DATABASE: Final = re.compile(r"[A-Za-z0-9+-]{6}==")
 
 def build_text(verb: str, kind: str, link: str, date: str, http_date: str = "") -> bytes:
     """The text that is signed."""
-    return f"{verb.lower()}\n{kind.lower()}\n{link}\n{date.lower()}\n{http_date.lower()}\n".encode()
+    return join_terms(verb.lower(), kind.lower(), link, date.lower(), http_date.lower())
+
+
+def join_terms(verb: str, kind: str, link: str, date: str, http_date: str) -> bytes:
+    """The same of terms that are in lower case already."""
+    return f"{verb}\n{kind}\n{link}\n{date}\n{http_date}\n".encode()
 
 
 @lru_cache(64)
@@ -99,11 +107,22 @@ def make_token(key: str, verb: str, resource_type: str, link: str, date: str) ->
     return quote(f"type=master&ver=1.0&sig={sign(key, verb, resource_type, link, date)}", safe="")
 
 
+def read_usual(header: bytes) -> bytes | None:
+    """The signature of a master key in the usual form, nearly every header's; None for all others."""
+    if not header.startswith(_USUAL):
+        return None
+    tail = header[_USUAL_SIZE:]
+    if b"%2" in tail:
+        tail = tail.replace(b"%2B", b"+").replace(b"%2F", b"/")
+    tail = tail.replace(b"%3D", b"=")
+    return unquote_to_bytes(tail) if b"%" in tail else tail
+
+
 def parse_authorization(header: bytes) -> Authorization | None:
     """What the header says; None for what is no token at all."""
-    if header.startswith(_USUAL):
-        tail = header[len(_USUAL) :].replace(b"%2B", b"+").replace(b"%2F", b"/").replace(b"%3D", b"=")
-        return Authorization("master", "1.0", unquote_to_bytes(tail) if b"%" in tail else tail)
+    signature = read_usual(header)
+    if signature is not None:
+        return Authorization("master", "1.0", signature)
     text = unquote_to_bytes(header)
     parts = [part.partition(b"=") for part in text.split(b"&", 2)]
     names = [name.strip().lower() for name, _, _ in parts]
@@ -134,17 +153,19 @@ def read_resource(path: bytes) -> Resource:
     if "%" in text:
         segments = [unquote(segment) for segment in segments]
         text = "/".join(segments)
-    if len(segments) < 2:
-        return Resource(text, "", None, segments)
+    size = len(segments)
+    if size < 2:
+        return Resource(text.lower(), "", None, segments)
     if segments[0] == _ADMIN:
         return Resource("", "", None, segments)
-    kind, last = segments[-2:]
+    kind, last = segments[-2], segments[-1]
     link = text
-    if len(segments) % 2:  # a feed: signed by its parent
+    if size % 2:  # a feed: signed by its parent
         kind, last = last, kind
         link = text[: -len(kind) - 1]
-    elif kind == "operations" and len(segments) > 3:  # deleting by key is signed as the container it is done to
+    elif kind == "operations" and size > 3:  # deleting by key is signed as the container it is done to
         kind, last, link = segments[-4], segments[-3], "/".join(segments[:-2])
+    kind = kind.lower()
     if kind == "offers":
         return Resource(kind, last.lower(), None, segments)
     by_rid = len(segments[1]) == _RID_LENGTH and _RID_OF_DATABASE.fullmatch(segments[1])

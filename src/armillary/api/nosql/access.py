@@ -6,11 +6,20 @@ author of a client sees where the two part.
 """
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Final
 
 from armillary.errors import Kind, Refusal
 from armillary.wire.http import Request
-from armillary.wire.signature import Authorization, Resource, build_text, matches, parse_authorization, parse_date
+from armillary.wire.signature import (
+    Authorization,
+    Resource,
+    join_terms,
+    matches,
+    parse_authorization,
+    parse_date,
+    read_usual,
+)
 
 SKEW: Final = 15 * 60
 _READ_WRITE: Final = 2
@@ -30,17 +39,19 @@ class Access:
         authorization = headers.get(b"authorization")
         if authorization is None:
             raise Refusal(Kind.UNAUTHORIZED, reason="Required Header authorization is missing. Ensure a valid one.")
-        token = parse_authorization(authorization)
-        if token is None or token.kind != "master" or token.version != "1.0":
-            raise _refuse_token(token)
-        date, other = headers.get(b"x-ms-date", b""), headers.get(b"date", b"")
+        signature = read_usual(authorization)
+        if signature is None:
+            signature = _read_token(authorization)
+        date = headers.get(b"x-ms-date")
+        other = b"" if date else headers.get(b"date", b"")
         self._check_date(date or other)
-        verb = request.method.decode("latin-1")
-        dates = (date.decode("latin-1"), "" if date else other.decode("latin-1"))
-        text = build_text(verb, resource.kind, resource.link, *dates)
-        holder = matches(self._secrets, token.signature, text)
-        if holder is None and resource.rid is not None:
-            holder = matches(self._secrets, token.signature, build_text(verb, resource.kind, resource.rid, *dates))
+        verb = _lower(request.method)
+        dates = (_lower(date or b""), _lower(other))
+        kind, link, rid, _ = resource
+        text = join_terms(verb, kind, link, *dates)
+        holder = matches(self._secrets, signature, text)
+        if holder is None and rid is not None:
+            holder = matches(self._secrets, signature, join_terms(verb, kind, rid, *dates))
         if holder is None or (holder >= _READ_WRITE and not _only_reads(request)):
             raise Refusal(Kind.UNAUTHORIZED, reason=_explain(text))
 
@@ -64,6 +75,19 @@ def _only_reads(request: Request) -> bool:
         or headers.get(b"content-type", b"").startswith(b"application/query+json")
         or headers.get(b"x-ms-cosmos-is-query-plan-request", b"").lower() == b"true"
     )
+
+
+@lru_cache(256)
+def _lower(text: bytes) -> str:
+    """Verbs and dates come again and again."""
+    return text.decode("latin-1").lower()
+
+
+def _read_token(header: bytes) -> bytes:
+    token = parse_authorization(header)
+    if token is None or token.kind != "master" or token.version != "1.0":
+        raise _refuse_token(token)
+    return token.signature
 
 
 def _refuse_token(token: Authorization | None) -> Refusal:

@@ -20,6 +20,7 @@ from armillary.wire.keyheader import parse_key
 LEVELS: Final = ("Strong", "BoundedStaleness", "Session", "ConsistentPrefix", "Eventual")
 PAGE_BYTES: Final = 4 << 20
 _STRONG: Final = 2
+_NOTHING: Final = ((0.0, -1), "")
 _PAGE: Final = 100
 _LARGEST_PAGE: Final = 1000
 _UNQUOTED: Final = 2
@@ -30,9 +31,11 @@ _QUOTA: Final = (
 )
 _NO_SCRIPTS: Final = "functions=0;storedProcedures=0;triggers=0;"
 
-# Written by hand into one text, and for data once for each range: the heads are a good part of a small answer's cost.
+# Written by hand into one text, and for data once for each range, charge and LSN: the heads are a good part of a small
+# answer's cost.
+_OWN: Final = "x-ms-activity-id: %s\r\nx-ms-request-duration-ms: %.3f\r\n"
 _HEAD: Final = (
-    "x-ms-activity-id: %s\r\nx-ms-request-charge: %.12g\r\nx-ms-request-duration-ms: %.3f\r\n"
+    "x-ms-request-charge: %.12g\r\n"
     "x-ms-gatewayversion: version=2.14.0\r\nx-ms-serviceversion: version=2.14.0.0\r\nx-ms-schemaversion: 1.18\r\n"
     "x-ms-last-state-change-utc: Thu, 01 Jan 2026 00:00:00.000 GMT\r\ncontent-type: application/json\r\n"
 )
@@ -139,17 +142,21 @@ class Call:
 
     def head(self, charge: float) -> str:
         """The header lines that every answer has."""
-        return _HEAD % (self.activity, charge, (perf_counter() - self.started) * 1000)
+        return self._own_head() + _HEAD % charge
 
     def place_head(self, charge: float, container: Container, place: Range, lsn: int) -> str:
         """The same for an answer about data: where it was found, and at which LSN."""
-        head = container.notes.get(place.id)
-        if head is None:
+        seen, known = container.notes.get(place.id, _NOTHING)
+        if seen != (charge, lsn):
             link, partition = container.link.replace("%", "%%"), place.partition.hex()
             head = _HEAD + _PLACE.format(range=place.id, partition=partition, link=link, rid=container.rid)
-            container.notes[place.id] = head
-        spent = (perf_counter() - self.started) * 1000
-        return head % (self.activity, charge, spent, lsn, lsn, lsn, lsn, lsn, lsn)
+            known = head % (charge, lsn, lsn, lsn, lsn, lsn, lsn)
+            container.notes[place.id] = (charge, lsn), known
+        return self._own_head() + known
+
+    def _own_head(self) -> str:
+        """What no two answers share."""
+        return _OWN % (self.activity, (perf_counter() - self.started) * 1000)
 
     def quota(self, container: Container) -> str:
         """How much a container holds and may hold, in KB, when the caller asks for it."""

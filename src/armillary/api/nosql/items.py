@@ -3,7 +3,7 @@
 from typing import Final
 
 from armillary.api.nosql.call import Call, check_text
-from armillary.database import Container, Wrote
+from armillary.database import NO_SESSION, Container, Wrote
 from armillary.errors import Kind, Refusal
 from armillary.json import dump
 from armillary.kv.steps import Steps
@@ -26,12 +26,12 @@ def read_item(call: Call) -> Response:
     container = call.container()
     values = call.key(container)
     name = _read_id(call, container, values)
-    found = call.database.read_item(container, values, name, call.session, call.factor())
-    etag = etag_text(found.item.envelope.etag)
-    head = _item_head(call, container, found.place, found.lsn, found.item, found.charge)
-    if b"if-none-match" in call.headers and call.etag(b"if-none-match") in (etag, "*"):
+    session = call.session if b"x-ms-session-token" in call.headers else NO_SESSION
+    item, place, lsn, charge = call.database.read_item(container, values, name, session, call.factor())
+    head = _item_head(call, container, place, lsn, item, charge)
+    if b"if-none-match" in call.headers and call.etag(b"if-none-match") in (etag_text(item.envelope.etag), "*"):
         return Response(304, head)
-    return Response(200, head, found.item.body)
+    return Response(200, head, item.body)
 
 
 def create_item(call: Call) -> Steps[Response]:
