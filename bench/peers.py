@@ -89,7 +89,13 @@ def _run_floor(port: int, _folder: Path) -> Sequence[str]:
 
 
 def _run_vercel(port: int, _folder: Path) -> Sequence[str]:
-    # Its own command closes the connection after every answer; with this option of the package it keeps it.
+    """As its users start it: it closes the connection after every answer."""
+    command = CACHE / "vercel" / "node_modules" / VERCEL / "lib" / "cli.js"
+    return ("node", str(command), "--port", str(port), "--host", "127.0.0.1", "--no-ssl")
+
+
+def _run_vercel_kept(port: int, _folder: Path) -> Sequence[str]:
+    """With an option of the package that its command does not have: connections are kept."""
     program = f"require({VERCEL!r}).createHttpServer({{keepAlive: true}}).listen({port}, '127.0.0.1')"
     return ("node", "-e", program)
 
@@ -101,14 +107,22 @@ def _run_cosmium(port: int, _folder: Path) -> Sequence[str]:
 FLOOR: Final = "floor"
 OURS: Final = "armillary"
 MEMORY: Final = "armillary --memory"
+VERCEL_NAME: Final = "vercel"
 PEERS: Final = (
     Peer(FLOOR, "uvloop and httptools, answers fixed bytes", _run_floor),
     Peer(OURS, "every write synced before it is answered", _ours()),
     Peer(MEMORY, "memory only", _ours("--memory")),
     Peer(
-        "vercel",
-        f"{VERCEL} {VERCEL_VERSION}, memory only, checks no signature",
+        VERCEL_NAME,
+        f"{VERCEL} {VERCEL_VERSION} as its command starts it, memory only, checks no signature",
         _run_vercel,
+        _fetch_vercel,
+        CACHE / "vercel",
+    ),
+    Peer(
+        f"{VERCEL_NAME}, kept",
+        "the same started by a program of ours that makes it keep connections",
+        _run_vercel_kept,
         _fetch_vercel,
         CACHE / "vercel",
     ),
