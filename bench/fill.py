@@ -4,7 +4,7 @@ import asyncio
 import http.client
 import json
 import socket
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple, cast
 
 import httptools
@@ -17,12 +17,16 @@ CREATED: Final = (201, 409)  # 409: made by an earlier fill of the same containe
 
 
 class Filler(asyncio.Protocol):
-    """One connection that sends the next request when the last one is answered."""
+    """One connection that sends the next request when the last one is answered. Where the server closes it after an
+    answer, another one goes on.
+    """
 
-    def __init__(self, pending: Iterator[bytes], ended: "asyncio.Future[None]") -> None:
+    def __init__(self, port: int, pending: Iterator[bytes], ended: "asyncio.Future[None]") -> None:
+        self.port = port
         self.pending = pending
         self.ended = ended
         self.status = 0
+        self.parted = False
         self.parser = httptools.HttpResponseParser(self)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -33,7 +37,9 @@ class Filler(asyncio.Protocol):
         self.parser.feed_data(data)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        if not self.ended.done():
+        if self.parted:
+            self.going_on = asyncio.get_running_loop().create_task(_connect(self.port, self.pending, self.ended))
+        elif not self.ended.done():
             self.ended.set_exception(exc or ConnectionError("the server closed the connection"))
 
     def on_status(self, status: bytes) -> None:
@@ -43,8 +49,12 @@ class Filler(asyncio.Protocol):
         self.status = self.parser.get_status_code()
         if self.status not in CREATED and not self.ended.done():
             self.ended.set_exception(RuntimeError(f"a create was answered {self.status} {self.text!r}"))
+        self.parted = not self.parser.should_keep_alive()
         self.parser = httptools.HttpResponseParser(self)
-        self._send()
+        if self.parted:
+            self.transport.close()
+        else:
+            self._send()
 
     def _send(self) -> None:
         request = next(self.pending, None)
@@ -60,12 +70,12 @@ async def _send_all(port: int, pending: Iterator[bytes], connections: int) -> No
     loop = asyncio.get_running_loop()
     ends = [loop.create_future() for _ in range(connections)]
     for ended in ends:
-        await loop.create_connection(_make(pending, ended), "127.0.0.1", port)
+        await _connect(port, pending, ended)
     await asyncio.gather(*ends)
 
 
-def _make(pending: Iterator[bytes], ended: "asyncio.Future[None]") -> Callable[[], Filler]:
-    return lambda: Filler(pending, ended)
+async def _connect(port: int, pending: Iterator[bytes], ended: "asyncio.Future[None]") -> None:
+    await asyncio.get_running_loop().create_connection(lambda: Filler(port, pending, ended), "127.0.0.1", port)
 
 
 class Answer(NamedTuple):
