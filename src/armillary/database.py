@@ -43,6 +43,7 @@ from armillary.store.items import (
     NO_CONDITION,
     Condition,
     Draft,
+    Edit,
     Item,
     Mode,
     Written,
@@ -276,15 +277,14 @@ class Database:
             return seal if isinstance(seal, bytes) else b""
         return b""
 
-    def usage(self, container: Container) -> tuple[int, int]:
-        """How many items a container holds, and their bytes."""
-        items = size = 0
+    def usage(self, container: Container) -> list[tuple[Range, int, int]]:
+        """How many items each range of a container holds, and their bytes."""
+        usage = []
         for place in container.row.ranges:
             with self.engine.read(place.partition) as reader:
                 header = Header(reader.header)
-            items += header.items
-            size += header.bytes
-        return items, size
+            usage.append((place, header.items, header.bytes))
+        return usage
 
     def delete_container(self, container: Container, condition: str) -> Steps[None]:
         removed = (yield from self._change(catalog.delete_container(container.row, condition))).result
@@ -344,7 +344,7 @@ class Database:
         container: Container,
         values: Sequence[KeyValue],
         name: str,
-        draft: Draft,
+        draft: Draft | Edit,
         mode: Mode,
         condition: Condition = NO_CONDITION,
     ) -> Steps[Wrote]:

@@ -33,6 +33,7 @@ class Kind(Enum):
         "The partition key in the header does not match the one extracted from the document: {sent} is not {found}"
     )
     BAD_TTL = "The value of 'ttl' must be -1 or a positive whole number, not {ttl}"
+    BAD_PATCH = "The patch is not acceptable: {reason}"
     BAD_CONTINUATION = "Invalid Continuation Token: {reason}"
     BAD_SESSION = "The session token {token!r} is not acceptable: {reason}"
     STRONGER_CONSISTENCY = "The consistency level {asked} is stronger than the account's default, {account}"
@@ -59,6 +60,7 @@ class Kind(Enum):
     ITEM_EXISTS = "An item with the id {id!r} exists already in this logical partition"
     UNIQUE_CLASH = "Unique index constraint violation on {paths}"
     ETAG_MISMATCH = "The operation's precondition is not met: the etag is {etag}"
+    CONDITION_FALSE = "The condition of the patch is not met by the item"
     NOT_MODIFIED = "The resource has the etag of If-None-Match"
     # what this server cannot do now
     BUSY = "Too many writes wait for the partition {partition}"

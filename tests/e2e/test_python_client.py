@@ -513,11 +513,18 @@ def test_the_change_feed(box: Any) -> None:
     assert list(box.query_items_change_feed(start_time="Now")) == []
 
 
+def test_a_patch(box: Any) -> None:
+    box.create_item({"id": "1", "pk": "a", "n": 1})
+    operations = [{"op": "incr", "path": "/n", "value": 2}]
+    assert box.patch_item("1", "a", operations, filter_predicate="from c where c.n = 1")["n"] == 3
+    unmet = refused(lambda: box.patch_item("1", "a", operations, filter_predicate="from c where c.n = 1"))
+    assert (unmet.status_code, unmet.sub_status) == (412, 1110)
+
+
 def test_what_is_not_built_is_refused_in_words(box: Any) -> None:
     box.create_item({"id": "1", "pk": "a"})
     for call in (
         lambda: list(box.query_items("SELECT * FROM c", partition_key="a")),
-        lambda: box.patch_item("1", "a", [{"op": "add", "path": "/n", "value": 1}]),
         lambda: box.execute_item_batch([("read", ("1",))], "a"),
         lambda: box.delete_all_items_by_partition_key("a"),
         lambda: box.scripts.create_stored_procedure({"id": "s", "body": "function () {}"}),

@@ -10,8 +10,9 @@ Ids, unique keys, etags and sizes are checked here, inside the transaction, and 
 not there: whoever meets it in a write removes it in the same transaction, with a log entry of its own.
 """
 
+from collections.abc import Callable
 from enum import Enum
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 from armillary.clock import TICKS_PER_SECOND
 from armillary.errors import Kind, Refusal
@@ -75,6 +76,9 @@ class Draft(NamedTuple):
     value: object
 
 
+Edit: TypeAlias = Callable[[bytes], Draft]  # makes an item of the stored one, inside the write
+
+
 class Mode(Enum):
     """What to do about an item that is there, or is not."""
 
@@ -125,7 +129,9 @@ def place_of(item: bytes, record: bytes, envelope: Envelope) -> Place:
     return Place(item, logical, "", identity, b"" if logical.endswith(key) else key)
 
 
-def put_item(tx: Transaction, place: Place, draft: Draft, mode: Mode, condition: Condition = NO_CONDITION) -> Written:
+def put_item(
+    tx: Transaction, place: Place, draft: Draft | Edit, mode: Mode, condition: Condition = NO_CONDITION
+) -> Written:
     """Create, replace, or either; refuses what the state forbids and then leaves no trace."""
     old = live_item(tx, place)
     check_condition(old, condition, mode)
@@ -133,6 +139,8 @@ def put_item(tx: Transaction, place: Place, draft: Draft, mode: Mode, condition:
         raise Refusal(Kind.ITEM_MISSING, id=place.id)
     if old is not None and mode is Mode.CREATE:
         raise Refusal(Kind.ITEM_EXISTS, id=place.id)
+    if not isinstance(draft, Draft):
+        draft = draft(old.body if old is not None else b"{}")
     envelope = _next_envelope(tx, old, place, draft)
     body = _finish_body(tx.rules, draft, envelope)
     _claim_unique(tx, place, draft, envelope.number, old)

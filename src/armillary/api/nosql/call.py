@@ -162,8 +162,8 @@ class Call:
         """How much a container holds and may hold, in KB, when the caller asks for it."""
         if not self.flag(b"x-ms-documentdb-populatequotainfo"):
             return ""
-        items, size = self.database.usage(container)
-        kilobytes = -(-size // 1024)
+        usages = self.database.usage(container)
+        items, kilobytes = sum(items for _, items, _ in usages), -(-sum(size for *_, size in usages) // 1024)
         usage = f"documentSize=0;documentsSize={kilobytes};documentsCount={items};collectionSize={kilobytes};"
         return (
             f"x-ms-resource-quota: {_QUOTA}\r\nx-ms-resource-usage: {usage}{_NO_SCRIPTS}\r\n"

@@ -17,11 +17,15 @@ from armillary.wire.http import Response
 from armillary.wire.signature import parse_date
 
 _LATEST: Final = "incremental feed"
+_FULL: Final = "full-fidelity feed"
+# What the service says where an account has no such feature.
+_ALL_VERSIONS: Final = "'All Versions and Deletes' must be enabled for the account; this mode of the change feed"
 
 
 def read_changes(call: Call) -> Response:
-    if call.text(b"a-im").lower() != _LATEST:
-        raise Refusal(Kind.NOT_BUILT, what=f"The change feed {call.text(b'a-im')!r}")
+    mode = call.text(b"a-im").lower()
+    if mode != _LATEST:
+        raise Refusal(Kind.NOT_BUILT, what=_ALL_VERSIONS if mode == _FULL else f"The change feed {mode!r}")
     container = call.container()
     scope = find_scope(call, container)
     _check_scope(call, container, scope)

@@ -1,16 +1,20 @@
 """Containers: create, read, replace, delete."""
 
+from typing import Final
+
 from armillary.api.nosql.call import Call
 from armillary.api.nosql.databases import CHANGE, READ
 from armillary.api.nosql.policies import define_container, redefine_container
-from armillary.api.nosql.resources import render_container
+from armillary.api.nosql.resources import render_container, render_statistics
 from armillary.api.nosql.throughput import count_partitions, read_container_offer
 from armillary.database import Container
 from armillary.errors import Kind, Refusal
 from armillary.kv.steps import Steps
+from armillary.store.catalog import Range
 from armillary.wire.http import Response
 
-API = "nosql"
+API: Final = "nosql"
+_STATISTICS: Final = b"x-ms-documentdb-populatepartitionstatistics"
 
 
 def create_container(call: Call) -> Steps[Response]:
@@ -26,7 +30,9 @@ def create_container(call: Call) -> Steps[Response]:
 
 
 def read_container(call: Call) -> Response:
-    return _answer(call, 200, call.container(), READ)
+    container = call.container()
+    usage = call.database.usage(container) if call.flag(_STATISTICS) else None
+    return _answer(call, 200, container, READ, usage)
 
 
 def replace_container(call: Call) -> Steps[Response]:
@@ -44,8 +50,13 @@ def delete_container(call: Call) -> Steps[Response]:
     return Response(204, call.head(CHANGE).encode())
 
 
-def _answer(call: Call, status: int, container: Container, charge: float) -> Response:
-    answer = call.answer(status, render_container(container), charge)
+def _answer(
+    call: Call, status: int, container: Container, charge: float, usage: list[tuple[Range, int, int]] | None = None
+) -> Response:
+    resource = render_container(container)
+    if usage is not None:
+        resource["statistics"] = render_statistics(usage)
+    answer = call.answer(status, resource, charge)
     path = container.link.partition("/colls/")[0]
     more = f"x-ms-alt-content-path: {path}\r\nx-ms-content-path: {container.owner.rid}\r\n" + call.quota(container)
     return answer._replace(head=answer.head + more.encode("latin-1"))

@@ -1,11 +1,13 @@
-"""Items: create, upsert, read, replace and delete."""
+"""Items: create, upsert, read, replace, patch and delete."""
 
 from typing import Final
 
 from armillary.api.nosql.call import Call, check_text
+from armillary.api.nosql.patch import Patch
+from armillary.clock import Clock
 from armillary.database import NO_SESSION, Container, Wrote
 from armillary.errors import Kind, Refusal
-from armillary.json import dump
+from armillary.json import dump, load, parse_object
 from armillary.kv.steps import Steps
 from armillary.store.catalog import Range
 from armillary.store.items import Condition, Draft, Item, Mode, etag_text
@@ -53,6 +55,29 @@ def replace_item(call: Call) -> Steps[Response]:
     return _answer_write(call, container, wrote)
 
 
+def patch_item(call: Call) -> Steps[Response]:
+    """Change an item where it is: what is patched, and what the condition sees, is what the write itself finds."""
+    container = call.container()
+    values = call.key(container)
+    name = _read_id(call, container, values)
+    patch = Patch(call.body(), (*_SYSTEM, "id"))
+    now = call.database.clock.ticks()
+    clock = Clock(ticks=lambda: now)
+
+    def edit(stored: bytes) -> Draft:
+        item = load(stored)
+        patch.check(item, clock)
+        drop_system(item)
+        patch.apply(item)
+        item = parse_object(dump(item))
+        if container.key.values_of(item) != values:
+            raise Refusal(Kind.BAD_PATCH, reason="the partition key of an item cannot be changed")
+        return make_draft(item, container)
+
+    wrote = yield from call.database.write_item(container, values, name, edit, Mode.REPLACE, call.condition())
+    return _answer_write(call, container, wrote)
+
+
 def delete_item(call: Call) -> Steps[Response]:
     container = call.container()
     condition = Condition(match=call.etag(b"if-match"))
@@ -87,16 +112,26 @@ def _read_draft(call: Call, container: Container) -> tuple[str, tuple[KeyValue, 
     if not isinstance(name, str) or not name:
         raise Refusal(Kind.BAD_ID, reason="the required property 'id' is missing or not a text")
     check_text(name, _ID_BYTES)
-    for system in _SYSTEM:
-        item.pop(system, None)
+    drop_system(item)
     values = container.key.values_of(item)
     sent = call.key(container)
     if sent != values or not all(map(is_same, sent, values)):
         raise Refusal(Kind.KEY_MISMATCH, sent=dump_key(sent).decode(), found=dump_key(values).decode())
+    return name, values, make_draft(item, container)
+
+
+def drop_system(item: dict[str, object]) -> None:
+    """What the system says about an item is not its writer's to say."""
+    for system in _SYSTEM:
+        item.pop(system, None)
+
+
+def make_draft(item: dict[str, object], container: Container) -> Draft:
+    """What is stored of an item without its system properties."""
     body = dump(item)
     if len(body) > ITEM_BYTES:
         raise Refusal(Kind.TOO_LARGE, size=len(body), limit=ITEM_BYTES)
-    return name, values, Draft(body[:-1], _read_ttl(item, container), item)
+    return Draft(body[:-1], _read_ttl(item, container), item)
 
 
 def _read_ttl(item: dict[str, object], container: Container) -> int:

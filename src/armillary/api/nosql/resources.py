@@ -5,7 +5,7 @@ from typing import Any, Final
 from armillary.api.nosql.call import LEVELS
 from armillary.database import Container
 from armillary.json import dump
-from armillary.store.catalog import DatabaseRow, Stamp
+from armillary.store.catalog import DatabaseRow, Range, Stamp
 from armillary.store.rids import RidKind, child_rid
 
 _QUERY_ENGINE: Final = dump(
@@ -74,6 +74,11 @@ def render_container(container: Container) -> dict[str, Any]:
         "_conflicts": "conflicts/",
     }
     return {"id": row.id, **row.definition, **system, **own}
+
+
+def render_statistics(usage: list[tuple[Range, int, int]]) -> list[dict[str, Any]]:
+    """How full each range is: items, and kilobytes begun."""
+    return [{"id": place.id, "sizeInKB": -(-size // 1024), "documentCount": items} for place, items, size in usage]
 
 
 def render_ranges(container: Container, after: int = 0) -> list[dict[str, Any]]:

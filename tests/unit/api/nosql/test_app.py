@@ -3,67 +3,19 @@
 from typing import Any
 
 import pytest
+from tests.unit.api.nosql.rig import CONTAINER, KEYED, NOW, READ_KEY, Account, header, open_account, substatus
 
 from armillary.api.nosql.access import SKEW, Access
 from armillary.api.nosql.app import NosqlApp
-from armillary.clock import TICKS_PER_SECOND, Clock
 from armillary.database import Database
-from armillary.json import dump, load
-from armillary.kv.memory import MemoryEngine
+from armillary.json import load
 from armillary.kv.steps import drive
-from armillary.wire.http import Request, Response, format_date
-from armillary.wire.signature import make_token, read_resource
-
-KEY = "c2VjcmV0"
-READ_KEY = "cmVhZGVy"
-NOW = 1_800_000_000
-KEYED = {"x-ms-documentdb-partitionkey": '["a"]'}
-CONTAINER = {"id": "c", "partitionKey": {"paths": ["/pk"], "kind": "Hash", "version": 2}}
-
-
-class Account:
-    """One server process over an engine that others may share."""
-
-    def __init__(self, engine: MemoryEngine) -> None:
-        clock = Clock(ticks=lambda: NOW * TICKS_PER_SECOND)
-        self.engine = engine
-        self.database = Database(engine, clock)
-        secrets = (b"secret", b"other", b"reader", b"reader2")
-        self.app = NosqlApp(self.database, Access(secrets, lambda: NOW), "Session")
-
-    def send(
-        self, method: str, path: str, body: object = b"", headers: dict[str, str] | None = None, key: str = KEY
-    ) -> Response:
-        request = Request()
-        request.method, request.path, request.query = method.encode(), path.encode(), b""
-        date = (headers or {}).get("x-ms-date") or format_date(NOW).decode()
-        resource = read_resource(request.path)
-        token = make_token(key, method, resource.kind, resource.link, date)
-        every = {"authorization": token, "x-ms-date": date, "x-ms-version": "2020-07-15", **(headers or {})}
-        request.headers = {name.encode(): value.encode() for name, value in every.items() if value}
-        request.body = body if isinstance(body, bytes) else dump(body)
-        request.keep_alive, request.secure = True, False
-        answer = self.app.handle(request)
-        return answer if isinstance(answer, Response) else drive(self.engine, answer)
-
-
-def substatus(response: Response) -> int:
-    lines = dict(line.split(b": ", 1) for line in response.head.split(b"\r\n") if line)
-    return int(lines.get(b"x-ms-substatus", b"0"))
-
-
-def header(response: Response, name: str) -> str:
-    lines = dict(line.split(b": ", 1) for line in response.head.decode("latin-1").encode().split(b"\r\n") if line)
-    return lines.get(name.encode(), b"").decode()
+from armillary.wire.http import Response, format_date
 
 
 @pytest.fixture
 def account() -> Account:
-    made = Account(MemoryEngine())
-    drive(made.engine, made.database.recover())
-    assert made.send("POST", "/dbs", {"id": "d"}).status == 201
-    assert made.send("POST", "/dbs/d/colls", CONTAINER).status == 201
-    return made
+    return open_account()
 
 
 def item(name: str, **more: Any) -> dict[str, Any]:
@@ -148,7 +100,6 @@ def test_keys_open_what_they_may(account: Account) -> None:
         ("POST", "/dbs/d/colls/c/docs", {"x-ms-documentdb-isquery": "True"}, 400),
         ("POST", "/dbs/d/colls/c/docs", {"content-type": "application/query+json"}, 400),
         ("POST", "/dbs/d/colls/c/docs", {"x-ms-cosmos-is-batch-request": "True"}, 400),
-        ("PATCH", "/dbs/d/colls/c/docs/1", {}, 400),
         ("GET", "/dbs/d/colls/c/docs", {"a-im": "Full-Fidelity Feed"}, 400),
         ("GET", "/dbs/d/users", {}, 400),
         ("GET", "/dbs/d/colls/c/sprocs", {}, 400),
@@ -339,3 +290,16 @@ def test_many_partitions_are_one_container(account: Account) -> None:
     whole = account.send("GET", "/dbs/d/colls/n/docs", headers={"a-im": "Incremental feed"})
     assert whole.status == 400
     assert account.database.check().complaints == []
+
+
+def test_each_range_says_what_it_holds(account: Account) -> None:
+    account.send("POST", "/dbs/d/colls", {**CONTAINER, "id": "n"}, {"x-ms-offer-throughput": "12000"})
+    for number in range(20):
+        key = {"x-ms-documentdb-partitionkey": f'["{number}"]'}
+        account.send("POST", "/dbs/d/colls/n/docs", {"id": "1", "pk": str(number)}, key)
+    asked = {"x-ms-documentdb-populatepartitionstatistics": "True"}
+    statistics = load(account.send("GET", "/dbs/d/colls/n", headers=asked).body)["statistics"]
+    assert [found["id"] for found in statistics] == ["0", "1"]
+    assert sum(found["documentCount"] for found in statistics) == 20
+    assert all(found["documentCount"] and found["sizeInKB"] > 0 for found in statistics)
+    assert "statistics" not in load(account.send("GET", "/dbs/d/colls/n").body)
