@@ -22,8 +22,9 @@ from tests.crash.family import DEADLINE, Family, await_free
 from tests.e2e.live import UPSERT, Answer, Caller, key_header, meet_workers
 
 from armillary.clock import Clock
-from armillary.database import Database, Report
+from armillary.database import Database
 from armillary.kv.lmdb import LmdbEngine
+from armillary.store.check import Report
 
 pytestmark = [
     pytest.mark.e2e,
