@@ -19,7 +19,7 @@ from armillary.kv.engine import Engine
 from armillary.kv.lmdb import LmdbEngine
 from armillary.kv.memory import MemoryEngine
 from armillary.kv.steps import drive
-from armillary.server.application import make_app
+from armillary.server.application import make_app, prepare
 from armillary.server.keys import Keys
 from armillary.wire.http import HttpLimits, Request, RequestReader, Response
 from bench import peers, requests
@@ -35,6 +35,7 @@ class Bench:
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
         self.reader = RequestReader(HttpLimits())
+        prepare(engine)
         self.app = make_app(engine, Settings(), Keys(*[requests.KEY] * 4))
 
     def parse(self, data: bytes) -> Request:

@@ -157,7 +157,7 @@ class Settings:
     partition_throughput: int = 10_000
     host: str | None = None
     port: int = 8081
-    workers: int = 1
+    workers: int | None = None
     certificate: Path | None = None
     private_key: Path | None = None
     key: str | None = None
@@ -209,7 +209,7 @@ SETTINGS: Final = (
     _row("partition_throughput", "storage", _count(100, 1_000_000), "RU/s that one partition serves."),
     _row("host", "network", _HOST, "Address to listen on; without it 127.0.0.1 and ::1, this machine only."),
     _row("port", "network", _count(0, 65535), "Port for HTTP and HTTPS alike; 0 takes any free one."),
-    _row("workers", "network", _count(1, 64), "Worker processes. More than one is refused in this version."),
+    _row("workers", "network", _count(1, 64), "Worker processes; as many as cores, at most 4. One with --memory."),
     _row("certificate", "network", _PATH, "PEM certificate for HTTPS; without it one is made once and kept."),
     _row("private_key", "network", _PATH, "PEM private key of that certificate."),
     _row("key", "keys", _KEY, "Read-write key; without it the well-known one on loopback, else one made and kept."),
@@ -225,8 +225,8 @@ SETTINGS: Final = (
     _row("header_timeout", "limits", _SECONDS, "Time a sender has for the head of a request."),
     _row("body_timeout", "limits", _SECONDS, "Time a sender has for the body of a request."),
     _row("idle_timeout", "limits", _duration(1, 86400), "Time a connection may stay open without a request."),
-    _row("max_connections", "limits", _MILLION, "Connections open at once; more are closed."),
-    _row("write_queue", "limits", _MILLION, "Writes waiting for one partition; over it 429."),
+    _row("max_connections", "limits", _MILLION, "Connections open at once in one worker; more are closed."),
+    _row("write_queue", "limits", _MILLION, "Writes waiting for one partition in one worker; over it 429."),
     _row("log_level", "log", _choice("debug", "info", "warning", "error"), "What is worth a line on stderr."),
     _row("log_format", "log", _choice("text", "json"), "Form of the lines on stderr."),
     _row("ready_json", "log", FLAG, "Print one JSON line on stdout when ready, for programs that start the server."),
@@ -347,8 +347,6 @@ def _build(values: dict[str, Value], origins: Mapping[str, str]) -> Settings:
     if (settings.certificate is None) != (settings.private_key is None):
         lone = "certificate" if settings.private_key is None else "private_key"
         raise _refuse(lone, origins[lone], "certificate and private_key are given together or not at all")
-    if settings.workers > 1:
-        raise Refusal(Kind.NOT_BUILT, what=f"More than one worker ({origins['workers']})")
     return settings
 
 

@@ -3,35 +3,42 @@
 It finds databases and containers, routes an operation to the partition of its key, turns it into a read or into one
 work, and prices it. What commits or makes files is a generator of steps (`kv.steps`); what only reads is a plain call.
 
-The law of stale knowledge: what this process knows of a container may be old, and every operation finds that out in the
-partition's own header, inside its own transaction. Then it is refused with one of `STALE`; whoever called it forgets
-the container, looks again and repeats the whole operation.
+The law of stale knowledge: what this process remembers of a container may be old. An operation on items finds that out
+in the partition's own header, inside its own transaction, and is refused with one of `STALE`; whoever called it forgets
+the container, looks again and repeats the whole operation. What comes to no header, a refusal or an answer about the
+container itself, is what the catalog says: see `look_up` and `is_current`.
 """
 
 import os
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final, NamedTuple, TypeAlias
-from urllib.parse import quote
 
 from armillary.clock import Clock
+from armillary.container import Container, compile_container
 from armillary.errors import Kind, Refusal
-from armillary.keys.definition import KeyDefinition, read_definition
-from armillary.keys.path import parse_path
-from armillary.keys.ranges import EpkRange, divide_space, read_range
+from armillary.keys.ranges import divide_space, read_range
 from armillary.kv.engine import Applied, Changes, Engine, Outcome, Reader, Rejected, Unknown, View, Work
 from armillary.kv.steps import Block, Commit, Steps
 from armillary.store import catalog
-from armillary.store.catalog import ContainerRow, DatabaseRow, OfferRow, Range, Split, Stamp, partitions_of
-from armillary.store.check import Subject, check_partition, check_ranges, find_orphans
+from armillary.store.catalog import (
+    ContainerRow,
+    DatabaseRow,
+    OfferRow,
+    Range,
+    Redefine,
+    Sealed,
+    Split,
+    Stamp,
+    partitions_of,
+)
+from armillary.store.check import Findings, Report, Subject, check_container, find_orphans
 from armillary.store.cuts import Cut, Partition
 from armillary.store.feed import Changes as FeedPage
 from armillary.store.feed import find_start, read_changes
 from armillary.store.header import (
     FILLING,
-    GONE,
     ONLINE,
     SEALED,
     Header,
@@ -54,8 +61,9 @@ from armillary.store.items import (
 from armillary.store.layout import CATALOG, ITEM
 from armillary.store.places import find_place, logical_code
 from armillary.store.reading import ItemPage, Scope, find_id, read_item, read_stretch, scope_of
-from armillary.store.rules import KEY_BYTES, Rules, first_aging
-from armillary.store.splitting import SealWatch, resolve_seal
+from armillary.store.rules import KEY_BYTES, first_aging
+from armillary.store.split import seal
+from armillary.store.splitting import SealWatch, open_again, resolve_seal
 from armillary.store.transaction import Moment, Transaction, check_header
 from armillary.units import price_feed, price_read, price_write
 from armillary.values import KeyValue
@@ -63,30 +71,6 @@ from armillary.values import KeyValue
 STALE: Final = frozenset((Kind.PARTITION_MISSING, Kind.PARTITION_CLOSED, Kind.DEFINITION_NEWER))
 IMPLICIT_THROUGHPUT: Final = 400
 _SETTLE_TRIES: Final = 5
-_HEADER_SAFE: Final = " !\"$&'()*+,/:;<=>@[]^`{|}~"
-
-
-@dataclass(frozen=True, slots=True)
-class Container:
-    """One version of a container, ready for use; `link` is its path in names, as a header can carry it.
-
-    `bounds` are the item keys between which its ranges lie, in order, from the first to the last; `notes` hold for each
-    range a text that an API would otherwise make again for every answer, with the charge and LSN it is made of.
-    """
-
-    row: ContainerRow
-    owner: DatabaseRow
-    key: KeyDefinition
-    rules: Rules
-    ranges: tuple[EpkRange, ...]
-    bounds: tuple[bytes, ...]
-    rid: str
-    link: str
-    notes: dict[str, tuple[tuple[float, int], str]] = field(default_factory=dict, compare=False, repr=False)
-
-    @property
-    def definition(self) -> dict[str, Any]:
-        return self.row.definition
 
 
 Session: TypeAlias = Callable[[Range], int]
@@ -133,16 +117,6 @@ class ChangeFeed(NamedTuple):
     charge: float
 
 
-class Report(NamedTuple):
-    """What a check of everything found. `notes` are no faults."""
-
-    containers: int
-    partitions: int
-    items: int
-    complaints: list[str]
-    notes: list[str]
-
-
 class Database:
     """An account: all databases of one engine."""
 
@@ -181,8 +155,10 @@ class Database:
         return row
 
     def delete_database(self, row: DatabaseRow, condition: str) -> Steps[None]:
-        removed = (yield from self._change(catalog.delete_database(row, condition))).result
-        yield from self._drop(removed.partitions)
+        catalog.check_etag(row.stamp, condition)
+        with self.engine.read(CATALOG) as reader:
+            containers = [self._compile(found, row) for found in catalog.list_containers(reader, row.number)]
+        yield from self._remove(containers, partial(catalog.delete_database, row, condition))
 
     def offer(self, number: int) -> OfferRow | None:
         with self.engine.read(CATALOG) as reader:
@@ -201,15 +177,23 @@ class Database:
     def container(self, database: str, segment: str) -> Container:
         """A container by the rids or names of it and its database; remembered until it is found to be stale."""
         known = self._containers.get((database, segment))
-        if known is None:
-            with self.engine.read(CATALOG) as reader:
-                owner = _must_find(reader, database)
-                row = catalog.find_container(reader, owner, segment)
-            if row is None:
-                raise Refusal(Kind.CONTAINER_MISSING, name=segment)
-            known = self._compile(row, owner)
-            self._containers[(database, segment)] = known
+        return self.look_up(database, segment) if known is None else known
+
+    def look_up(self, database: str, segment: str) -> Container:
+        """The same as the catalog has it now, for whatever is about the container and not about its items."""
+        with self.engine.read(CATALOG) as reader:
+            owner = _must_find(reader, database)
+            row = catalog.find_container(reader, owner, segment)
+        if row is None:
+            raise Refusal(Kind.CONTAINER_MISSING, name=segment)
+        known = self._containers.get((database, segment))
+        if known is None or (known.row, known.owner) != (row, owner):
+            known = self._containers[database, segment] = self._compile(row, owner)
         return known
+
+    def is_current(self, container: Container) -> bool:
+        """Whether the catalog has this container, and this version of it."""
+        return self._find_row(container) == container.row
 
     def containers(self, owner: DatabaseRow, after: int, limit: int) -> list[ContainerRow]:
         with self.engine.read(CATALOG) as reader:
@@ -244,17 +228,17 @@ class Database:
         row = yield from self._name(ranges, catalog.create_container(draft, offer, self._moment()))
         return self._compile(row, owner)
 
-    def replace_container(self, container: Container, definition: dict[str, Any], condition: str) -> Steps[Container]:
+    def replace_container(self, container: Container, redefine: Redefine, condition: str) -> Steps[Container]:
         """Store the new version, then let every partition follow it before this is answered."""
-        work = catalog.replace_container(container.row, definition, condition, self._moment())
+        work = catalog.replace_container(container.row, redefine, condition, self._moment())
         changed = self._compile((yield from self._change(work)).result, container.owner)
         yield from self.follow(changed)
         return changed
 
     def follow(self, container: Container) -> Steps[None]:
         """Let the partitions of a container follow its version; one that is sealed, as soon as it is open again."""
-        watch = SealWatch(self.clock, partial(self.resolve_seal, container))
         for place in container.row.ranges:
+            watch = SealWatch(self.clock, partial(self.resolve_seal, place.partition))
             while True:
                 seal = yield from self._follow_partition(container, place)
                 if not seal or not self._is_named(container, place):
@@ -278,16 +262,43 @@ class Database:
         return b""
 
     def usage(self, container: Container) -> list[tuple[Range, int, int]]:
-        """How many items each range of a container holds, and their bytes."""
+        """How many items each range of a container holds, and their bytes, in the partitions it has now."""
+        row = self._find_row(container)
         usage = []
-        for place in container.row.ranges:
-            with self.engine.read(place.partition) as reader:
-                header = Header(reader.header)
+        for place in row.ranges if row is not None else ():
+            try:
+                with self.engine.read(place.partition) as reader:
+                    header = Header(reader.header)
+            except Refusal as refused:
+                if refused.kind not in STALE:
+                    raise
+                continue  # dropped since
             usage.append((place, header.items, header.bytes))
         return usage
 
     def delete_container(self, container: Container, condition: str) -> Steps[None]:
-        removed = (yield from self._change(catalog.delete_container(container.row, condition))).result
+        catalog.check_etag(container.row.stamp, condition)
+        yield from self._remove([container], partial(catalog.delete_container, container.row, condition))
+
+    def _remove(self, containers: Sequence[Container], decide: Callable[[Sealed], Work]) -> Steps[None]:
+        """Seal all partitions, let the catalog decide, then drop them.
+
+        Without seals, a process that remembers a container would write to it after the catalog has forgotten it, and
+        for ever if this one dies then. Whoever meets such a seal looks at the catalog, as at a split's; whoever takes
+        this process for dead opens it, and the catalog then refuses.
+        """
+        name = self.entropy(16)
+        sealed = {container.row.number: container.row.version for container in containers}
+        try:
+            for container in containers:
+                for place in container.row.ranges:
+                    work = seal(place.partition, container.rules, self._moment(), name)
+                    yield from self._commit(place.partition, work)
+            removed: catalog.Removed = (yield from self._change(decide(sealed))).result
+        except Refusal as refused:
+            for container in containers if refused.kind is not Kind.OUTCOME_UNKNOWN else ():
+                yield Block(partial(open_again, self.engine, container.row, name))
+            raise
         yield from self._drop(removed.partitions)
 
     # ---- splits
@@ -314,9 +325,12 @@ class Database:
         yield from self._name(children, catalog.start_split(row, split))
         return split
 
-    def resolve_seal(self, container: Container, seal: bytes) -> None:
+    def resolve_seal(self, partition: bytes, name: bytes) -> None:
         """See to it that a seal which nobody goes on with does not stay."""
-        resolve_seal(self.engine, container.row, seal)
+        with self.engine.read(CATALOG) as reader:
+            rows = [row for row in catalog.list_containers(reader) if partition in partitions_of(row)]
+        for row in rows:
+            resolve_seal(self.engine, row, name)
         self.forget()
 
     # ---- items
@@ -378,7 +392,9 @@ class Database:
     def id_of(self, container: Container, values: Sequence[KeyValue], number: int) -> str | None:
         """The id of the item that has this number, the last part of its rid."""
         scope = self.scope(container, values)
-        with self.engine.read(self.route(container, scope.start).partition) as reader:
+        place = self.route(container, scope.start)
+        with self.engine.read(place.partition) as reader:
+            self._check_reader(reader, container, place, NO_SESSION)
             return find_id(reader, number, scope)
 
     def scope(self, container: Container, values: Sequence[KeyValue]) -> Scope:
@@ -437,22 +453,21 @@ class Database:
 
     def recover(self) -> Steps[list[bytes]]:
         """What a start owes: the catalog of a new store, and after a stop that was cut short, partitions that nobody
-        names go, versions are followed, and seals of splits that were cancelled are opened. Nothing else may work on
-        the store meanwhile.
+        names go, versions are followed, and seals of what was cancelled are opened. Nothing else may work on the store
+        meanwhile.
         """
         if not self.exists():
             yield Block(partial(catalog.make_catalog, self.engine))
-        with self.engine.read(CATALOG) as reader:
-            containers = list(catalog.list_containers(reader))
-            owners = {row.number: row for row in catalog.list_databases(reader)}
-        orphans = find_orphans(self.engine, {partition for row in containers for partition in partitions_of(row)})
-        for row in containers:
-            container = self._compile(row, owners[row.database])
-            for place in row.ranges:
+        containers = self.every_container()
+        named = {partition for container in containers for partition in partitions_of(container.row)}
+        orphans = find_orphans(self.engine, named)
+        for container in containers:
+            for place in container.row.ranges:
                 if self._is_behind(place, container):
-                    seal = yield from self._follow_partition(container, place)
-                    if seal and all(split.id != seal.hex() for split in row.splits):
-                        yield Block(partial(self.resolve_seal, container, seal))
+                    found = yield from self._follow_partition(container, place)
+                    if found and all(split.id != found.hex() for split in container.row.splits):
+                        yield Block(partial(self.resolve_seal, place.partition, found))
+                        yield from self._follow_partition(container, place)
         for orphan in orphans:
             yield Block(partial(self.engine.drop, orphan))
         return orphans
@@ -467,25 +482,26 @@ class Database:
     def check(self) -> Report:
         """Walk everything that is stored."""
         containers = self.every_container()
-        complaints: list[str] = []
-        items = 0
-        named: set[bytes] = set()
-        exist = set(self.engine.partitions())
-        for container in containers:
-            name = f"{container.owner.id}/{container.row.id}"
-            complaints += check_ranges(name, list(container.ranges))
-            named.update(partitions_of(container.row))
-            for place, bounds in zip(container.row.ranges, container.ranges, strict=True):
-                where = f"{name} range {place.id} ({place.partition.hex()})"
-                if place.partition not in exist:
-                    complaints.append(f"{where}: the partition does not exist")
-                    continue
-                subject = Subject(where, place.partition, place.birth, bounds, container.key, container.rules)
-                complaints += check_partition(self.engine, subject)
-                with self.engine.read(place.partition) as reader:
-                    items += Header(reader.header).items
+        named = {partition for container in containers for partition in partitions_of(container.row)}
+        found = [self._check(container) for container in containers]
         notes = [f"partition {orphan.hex()} is named by nobody" for orphan in find_orphans(self.engine, named)]
-        return Report(len(containers), len(named), items, complaints, notes)
+        complaints = [complaint for each in found for complaint in each.complaints]
+        return Report(len(containers), len(named), sum(each.items for each in found), complaints, notes)
+
+    def _check(self, container: Container) -> Findings:
+        """Walk one container; where others change it meanwhile, what is there then."""
+        name = f"{container.owner.id}/{container.row.id}"
+        places = zip(container.row.ranges, container.ranges, strict=True)
+        subjects = [
+            Subject(f"{name} range {place.id} ({place.partition.hex()})", place.partition, place.birth, bounds,
+                    container.key, container.rules)
+            for place, bounds in places
+        ]  # fmt: skip
+        found = check_container(self.engine, name, subjects)
+        row = self._find_row(container)
+        if not found.complaints or row == container.row:
+            return found
+        return Findings([], 0) if row is None else self._check(self._compile(row, container.owner))
 
     # ---- the ways down
 
@@ -507,9 +523,13 @@ class Database:
         return lsn
 
     def _is_named(self, container: Container, place: Range) -> bool:
-        with self.engine.read(CATALOG) as reader:
-            row = catalog.get_container(reader, container.row.database, container.row.number)
+        row = self._find_row(container)
         return row is not None and place in row.ranges
+
+    def _find_row(self, container: Container) -> ContainerRow | None:
+        """What the catalog says of it now; None when it was deleted, even if there is another of its name."""
+        with self.engine.read(CATALOG) as reader:
+            return catalog.get_container(reader, container.row.database, container.row.number)
 
     def _moment(self) -> Moment:
         return Moment(self.clock.ticks(), self.entropy(16))
@@ -542,9 +562,8 @@ class Database:
         return outcome
 
     def _drop(self, partitions: Sequence[bytes]) -> Steps[None]:
-        """Close partitions to everybody who still knows them, then remove them."""
+        """Remove partitions that nobody can use any more: never named, or sealed before they were forgotten."""
         for partition in partitions:
-            yield from self._commit(partition, _close)
             yield Block(partial(self.engine.drop, partition))
 
     def _is_behind(self, place: Range, container: Container) -> bool:
@@ -552,31 +571,6 @@ class Database:
         with self.engine.read(place.partition) as reader:
             state, version = header_state(reader.header)
         return state == SEALED or version < container.rules.version
-
-
-def compile_container(row: ContainerRow, owner: DatabaseRow, key_bytes: int = KEY_BYTES) -> Container:
-    """What operations need of a container, from what the catalog keeps."""
-    unique = row.definition.get("uniqueKeyPolicy", {}).get("uniqueKeys", [])
-    paths = tuple(tuple(parse_path(path, "unique key policy").names for path in rule["paths"]) for rule in unique)
-    rules = Rules(
-        row.version,
-        (row.database, row.number),
-        f"dbs/{owner.rid}/colls/{row.rid}/docs/".encode(),
-        row.definition.get("defaultTtl"),
-        paths,
-        key_bytes,
-    )
-    key = read_definition(row.definition["partitionKey"])
-    ranges = tuple(read_range(place.low, place.high) for place in row.ranges)
-    bounds = (ITEM, *(ITEM + found.stop.rstrip(b"\0") for found in ranges))
-    link = quote(f"dbs/{owner.id}/colls/{row.id}", _HEADER_SAFE)
-    return Container(row, owner, key, rules, ranges, bounds, row.rid, link)
-
-
-def _close(view: View) -> Changes:
-    header = Header(view.header)
-    header.state = GONE
-    return Changes({}, header.pack())
 
 
 def _must_find(reader: Reader, segment: str) -> DatabaseRow:

@@ -18,8 +18,9 @@ _TICKS: Final = os.sysconf("SC_CLK_TCK")
 class Family:
     """One running server. `ready_after` are the seconds of its start, `ready_cpu` those that its processes worked."""
 
-    def __init__(self, folder: Path, log: Path, failpoints: str = "", files: int = 0) -> None:
+    def __init__(self, folder: Path, log: Path, failpoints: str = "", files: int = 0, workers: int = 1) -> None:
         command = ["serve", "--data", str(folder), "--port", "0", "--ready-json", "--log-level", "error"]
+        command += ["--workers", str(workers)]
         limit = ["sh", "-c", f'ulimit -n {files} && exec "$@"', "sh"] if files else []
         environment = {name: value for name, value in os.environ.items() if not name.startswith("ARMILLARY_")}
         if failpoints:
@@ -40,10 +41,12 @@ class Family:
         ready = json.loads(line)
         self.http: str = ready["http"]
         self.key: str = ready["key"]
-        self.worker, self.keeper = sorted(self.children())
-        self.ready_cpu = sum(map(measure_cpu, (self.process.pid, self.worker, self.keeper)))
+        *self.workers, self.keeper = self.children()
+        assert len(self.workers) == workers
+        self.ready_cpu = sum(map(measure_cpu, (self.process.pid, *self.workers, self.keeper)))
 
     def children(self) -> list[int]:
+        """In the order of their start: the workers, then the keeper, then whoever replaces one."""
         pid = self.process.pid
         return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
@@ -63,18 +66,19 @@ class Family:
         self.process.terminate()
         return self.end()
 
-    def replace_worker(self) -> float:
-        """Kill the worker; the seconds until its parent has another one."""
+    def replace_worker(self, worker: int) -> float:
+        """Kill a worker; the seconds until its parent has another one."""
         began = time.monotonic()
-        os.kill(self.worker, signal.SIGKILL)
-        self.worker = self._await_child({self.worker, self.keeper})
+        os.kill(worker, signal.SIGKILL)
+        self.workers[self.workers.index(worker)] = self._await_child()
         return time.monotonic() - began
 
     def replace_keeper(self) -> None:
         os.kill(self.keeper, signal.SIGKILL)
-        self.keeper = self._await_child({self.worker, self.keeper})
+        self.keeper = self._await_child()
 
-    def _await_child(self, before: set[int]) -> int:
+    def _await_child(self) -> int:
+        before = {*self.workers, self.keeper}
         until = time.monotonic() + DEADLINE
         while time.monotonic() < until:
             fresh = set(self.children()) - before

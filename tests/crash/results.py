@@ -18,8 +18,8 @@ Restart times are seconds from the start of the process to readiness: half of th
 longer; the processor time is that of all its processes, for half of them and for all. No line is written when anything
 is wrong.
 
-| Date | Seed | Kills | In flight | Between | Acknowledged | Restart 50 % / 95 % / 100 % | Processor 50 % / 100 % |
-| --- | --- | --- | --- | --- | --- | --- | --- |
+| Date | Workers | Seed | Kills | In flight | Between | Acknowledged | Restart 50 / 95 / 100 % | Processor 50 / 100 % |
+| --- | --- | --- | --- | --- | --- | --- | --- | --- |
 """
 
 
@@ -27,7 +27,7 @@ def describe_tally(tally: Tally) -> str:
     kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(tally.kills.items()))
     times = (("restart", tally.restarts), ("restart, processor", tally.restart_cpu), ("worker", tally.replacements))
     return "\n".join((
-        f"seed {tally.seed}: {tally.killed} kills ({kinds})",
+        f"seed {tally.seed}, {tally.workers} workers: {tally.killed} kills ({kinds})",
         f"{tally.in_flight} with writes in flight, {tally.between} between commit and answer",
         f"{tally.acknowledged} writes acknowledged, {tally.landed} unanswered ones found",
         *(f"{name}: {describe_times(each)} s" for name, each in times),
@@ -48,6 +48,7 @@ def write_result(tally: Tally) -> None:
     halves = describe_times(tally.restart_cpu).split(" / ")
     cells = (
         datetime.now(UTC).date().isoformat(),
+        str(tally.workers),
         str(tally.seed),
         str(tally.killed),
         str(tally.in_flight),

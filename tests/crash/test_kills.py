@@ -15,14 +15,15 @@ pytestmark = [
     pytest.mark.skipif(sys.platform != "linux", reason="the server is a family of processes on Linux only"),
 ]
 LONG = bool(os.environ.get("ARMILLARY_LONG"))
-KILLS = 500 if LONG else 20
+KILLS = 250 if LONG else 10  # with one worker, and again with three
 
 
 @pytest.mark.timeout(3600)
-def test_nothing_acknowledged_is_lost(tmp_path: Path) -> None:
+@pytest.mark.parametrize("workers", [1, 3])
+def test_nothing_acknowledged_is_lost(tmp_path: Path, workers: int) -> None:
     seed = int(os.environ.get("SEED", random.SystemRandom().randrange(2**32)))
     print(f"SEED={seed}", flush=True)
-    tally = Campaign(tmp_path, seed).run(KILLS)
+    tally = Campaign(tmp_path, seed, workers).run(KILLS)
     print(describe_tally(tally))
     assert tally.complaints == []
     must_have_hit(tally)

@@ -4,7 +4,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from email.utils import formatdate
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
@@ -52,12 +52,13 @@ class Answer(NamedTuple):
 
 
 class Caller:
-    """Sends signed requests over one connection."""
+    """Sends signed requests over one connection, or each over one of its own."""
 
-    def __init__(self, url: str, key: str) -> None:
+    def __init__(self, url: str, key: str, *, keep: bool = True) -> None:
         address = urlsplit(url)
         assert address.hostname
         self.key = key
+        self._keep = keep
         self._connection = HTTPConnection(address.hostname, address.port, timeout=60)
 
     def close(self) -> None:
@@ -91,6 +92,8 @@ class Caller:
         except (OSError, HTTPException):
             self._connection.close()
             raise
+        if not self._keep:
+            self._connection.close()
         return Answer(response.status, {name.lower(): value for name, value in response.getheaders()}, content)
 
     def must(self, method: str, path: str, body: object = None, headers: Mapping[str, str] | None = None) -> Answer:
@@ -109,11 +112,27 @@ class Caller:
         return f"/dbs/{database}/colls/{container}"
 
 
+@contextmanager
+def meet_workers(http: str, key: str, workers: int) -> Iterator[dict[int, Caller]]:
+    """A connection to each worker, by its number. Whoever is free accepts, so some are made for nothing."""
+    with ExitStack() as stack:
+        met: dict[int, Caller] = {}
+        for _ in range(1000):
+            caller = Caller(http, key)
+            stack.callback(caller.close)
+            met.setdefault(caller.must("GET", "/_armillary/health").json["worker"], caller)
+            if len(met) == workers:
+                yield met
+                return
+        raise AssertionError(f"only the workers {sorted(met)} of {workers} accept")
+
+
 class Live(NamedTuple):
     """A server with a data folder of its own."""
 
     server: Server
     folder: Path
+    workers: int
 
     @property
     def http(self) -> str:
@@ -129,7 +148,8 @@ class Live(NamedTuple):
 
     @contextmanager
     def caller(self) -> Iterator[Caller]:
-        caller = Caller(self.http, self.key)
+        """Where there are several workers, each request may meet another one."""
+        caller = Caller(self.http, self.key, keep=self.workers == 1)
         yield caller
         caller.close()
 
@@ -141,10 +161,11 @@ class Live(NamedTuple):
 
 
 @contextmanager
-def run_live(folder: Path, *options: str) -> Iterator[Live]:
+def run_live(folder: Path, *options: str, workers: int = 1) -> Iterator[Live]:
     """A server on this folder; when it has stopped, the folder is checked."""
-    with start_server(["--data", str(folder), "--port", "0", "--log-level", "error", *options]) as server:
-        yield Live(server, folder)
+    usual = ["--data", str(folder), "--port", "0", "--log-level", "error", "--workers", str(workers)]
+    with start_server([*usual, *options]) as server:
+        yield Live(server, folder, workers)
     checked = run_armillary("check", "--data", str(folder))
     assert checked.returncode == 0, checked.stdout + checked.stderr
 

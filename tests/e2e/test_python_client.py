@@ -23,7 +23,7 @@ from tests.e2e.python_client import FORMS, Door, Heard
 
 from armillary.server.certificate import make_pair
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.workers(1, 3)]
 
 SYSTEM: Final = {"_rid", "_self", "_etag", "_attachments", "_ts"}
 DOORS: Final = (("plain", "http"), ("asynchronous", "https"))

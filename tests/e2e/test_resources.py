@@ -9,7 +9,7 @@ from urllib.parse import quote, urlsplit
 import pytest
 from tests.e2e.live import UPSERT, Answer, Caller, Live, key_header
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.workers(1, 3)]
 
 A: Final = key_header("a")
 ETAG: Final = re.compile(r'"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"')

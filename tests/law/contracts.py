@@ -22,6 +22,7 @@ LAYERS: Final = (
     ("api", "explorer"),
     ("advisor",),
     ("database",),
+    ("container",),
     ("lang", "wire", "procedures"),
     ("query", "store"),
     ("kv",),

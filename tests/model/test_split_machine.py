@@ -13,7 +13,8 @@ from typing import Any, TypeVar
 import pytest
 
 from armillary.clock import Clock
-from armillary.database import STALE, Container, Database
+from armillary.container import Container
+from armillary.database import STALE, Database
 from armillary.errors import Kind, Refusal
 from armillary.json import dump, load
 from armillary.keys.ranges import EVERYTHING
@@ -184,7 +185,7 @@ class Run:
             with self.engine.read(place.partition) as reader:
                 state, seal = header_state(reader.header)[0], header_seal(reader.header)
             if state == SEALED:
-                database.resolve_seal(container, seal)
+                database.resolve_seal(place.partition, seal)
 
     def must_take_writes(self) -> None:
         """Nobody goes on with a split, and still every key can be written."""

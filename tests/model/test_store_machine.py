@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from armillary.clock import TICKS_PER_SECOND, Clock
-from armillary.database import Container, Database, Read, Wrote
+from armillary.container import Container
+from armillary.database import Database, Read, Wrote
 from armillary.errors import Kind, Refusal
 from armillary.json import dump, load
 from armillary.keys.ranges import EVERYTHING
@@ -161,7 +162,7 @@ class StoreMachine(RuleBasedStateMachine):
     @rule(default=DEFAULTS)
     def change_default(self, default: int | None) -> None:
         self.model.default = default
-        drive(self.engine, self.database.replace_container(self.container, self.definition(), ""))
+        drive(self.engine, self.database.replace_container(self.container, lambda _: self.definition(), ""))
 
     @rule()
     def remove_expired(self) -> None:

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from armillary.clock import TICKS_PER_SECOND, Clock
-from armillary.database import Container, Database
+from armillary.container import Container
+from armillary.database import Database
 from armillary.errors import Refusal
 from armillary.json import dump, load
 from armillary.kv.lmdb import LmdbEngine

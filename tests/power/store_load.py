@@ -18,7 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from armillary.clock import TICKS_PER_SECOND, Clock
-from armillary.database import Container, Database
+from armillary.container import Container
+from armillary.database import Database
 from armillary.errors import Kind, Refusal
 from armillary.json import dump
 from armillary.keys.ranges import halve_range, read_range
@@ -181,7 +182,7 @@ class Load:
         # What expired under the old rules would otherwise come back to life under new ones.
         self.keep(container)
         definition = self.draw_definition()
-        replaced = self.database.replace_container(container, definition, "")
+        replaced = self.database.replace_container(container, lambda _: definition, "")
         self.do((container_path(container), show_definition(definition)), replaced)
 
     def remove_container(self, container: Container) -> None:

@@ -50,7 +50,7 @@ def test_every_reader_returns_the_type_of_its_field() -> None:
 def test_defaults_are_what_the_documentation_promises() -> None:
     settings, origins = load({}, {}, None)
     assert settings == Settings()
-    assert (settings.data, settings.port, settings.workers, settings.host) == (Path("armillary-data"), 8081, 1, None)
+    assert (settings.data, settings.port, settings.workers, settings.host) == (Path("armillary-data"), 8081, None, None)
     assert (settings.storage_limit, settings.max_header_bytes) == (53_687_091_200, 65_536)
     assert set(origins.values()) == {"default"}
 
@@ -182,10 +182,6 @@ def test_the_default_file_is_found_only_where_it_exists(tmp_path: Path, monkeypa
 def test_certificate_and_its_key_come_together() -> None:
     assert "given together or not at all" in refuse({"certificate": "a.pem"}, {})
     assert "setting private_key (ARMILLARY_PRIVATE_KEY)" in refuse({}, {"ARMILLARY_PRIVATE_KEY": "k.pem"})
-
-
-def test_more_than_one_worker_is_refused_in_words() -> None:
-    assert refuse({"workers": "2"}, {}) == "More than one worker (--workers) is not built yet"
 
 
 def test_home_folders_are_understood() -> None:

@@ -5,13 +5,15 @@ from typing import Any
 import pytest
 
 from armillary.clock import Clock
-from armillary.database import Container, Database
+from armillary.container import Container
+from armillary.database import STALE, Database
+from armillary.errors import Refusal
 from armillary.json import dump
 from armillary.kv.memory import MemoryEngine
 from armillary.kv.steps import Commit, Pause, Steps, drive
-from armillary.store.catalog import Split, cancel_split
+from armillary.store.catalog import Range, Split, cancel_split
 from armillary.store.cuts import cut_range
-from armillary.store.header import SEALED, header_state
+from armillary.store.header import ONLINE, SEALED, Header, header_state
 from armillary.store.items import Draft, Mode
 from armillary.store.layout import CATALOG
 from armillary.store.splitting import Phase, Splitting
@@ -25,6 +27,7 @@ class Store:
 
     def __init__(self) -> None:
         self.engine = MemoryEngine()
+        self.outcomes: list[object] = []
         self.start()
         owner = drive(self.engine, self.database.create_database("d", None))
         drive(self.engine, self.database.create_container(owner, "c", "nosql", DEFINITION, None, 2))
@@ -100,7 +103,7 @@ def test_a_sibling_that_is_behind_does_not_stop_a_start(store: Store) -> None:
 
 def test_a_new_definition_waits_for_a_seal(store: Store) -> None:
     split = store.seal(0)
-    steps = store.database.replace_container(store.container, {**DEFINITION, "defaultTtl": 5}, "")
+    steps = store.database.replace_container(store.container, lambda old: {**old, "defaultTtl": 5}, "")
     changed = drive_beside(store, steps, split)
     assert changed.rules.default_ttl == 5
     store.write("a")
@@ -122,3 +125,51 @@ def drive_beside(store: Store, steps: Steps[Container], split: Split) -> Contain
             store.database.forget()
             splitting = store.go_on(split) if splitting.phase is Phase.HOLD else splitting
             splitting.step()
+
+
+def test_a_deletion_that_was_taken_for_dead_is_not_decided(store: Store) -> None:
+    """Its seal was opened by somebody who waited for too long; a split that runs there still needs its log."""
+    place = store.container.row.ranges[0]
+    point = store.database.plan_split(store.container, place, cut_range).point.hex().upper()
+    splitting = store.go_on(drive(store.engine, store.database.start_split(store.container, place, point, "test")))
+    splitting.step()
+    store.database.forget()
+    held = read_header(store, place).held
+    deletion = store.database.delete_container(store.container, "")
+    for _ in store.container.row.ranges:
+        take(store, deletion)
+    sealed = read_header(store, place)
+    assert (sealed.state, sealed.held > 0) == (SEALED, True)
+    store.database.resolve_seal(place.partition, sealed.seal)
+    opened = read_header(store, place)
+    assert (opened.state, opened.held) == (ONLINE, held)
+    with pytest.raises(Refusal) as refused:
+        drive(store.engine, rest_of(store, deletion))
+    assert refused.value.kind in STALE
+    for at in range(2):
+        assert store.state(at) == ONLINE
+    while splitting.step() is not Phase.OVER:
+        continue
+    store.database.forget()
+    assert len(store.container.row.ranges) == 3
+    store.write("a")
+    assert store.database.check().complaints == []
+
+
+def read_header(store: Store, place: Range) -> Header:
+    with store.engine.read(place.partition) as reader:
+        return Header(reader.header)
+
+
+def take(store: Store, steps: Steps[None]) -> None:
+    """Take a step of an operation, a commit; what came of it waits for the next."""
+    sent = store.outcomes.pop() if store.outcomes else None
+    step = steps.send(sent)
+    assert isinstance(step, Commit)
+    store.outcomes.append(store.engine.write(step.partition, [step.work])[0])
+
+
+def rest_of(store: Store, steps: Steps[None]) -> Steps[None]:
+    sent: object = store.outcomes.pop()
+    while True:
+        sent = yield steps.send(sent)

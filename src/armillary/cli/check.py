@@ -15,9 +15,10 @@ from armillary.cli.exits import CommandError, Exit
 from armillary.cli.options import add_settings, load_settings
 from armillary.cli.running import CHECK_PAGE, find_running
 from armillary.clock import Clock
-from armillary.database import Database, Report
+from armillary.database import Database
 from armillary.errors import Kind, Refusal
 from armillary.kv.lmdb import LmdbEngine
+from armillary.store.check import Report
 
 __all__ = ["command"]
 

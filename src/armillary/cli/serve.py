@@ -14,7 +14,7 @@ from armillary.cli.exits import CommandError, Exit
 from armillary.cli.options import add_settings, load_settings
 from armillary.cli.running import Running, forget_running, note_running
 from armillary.config import Settings
-from armillary.server.application import make_app, make_jobs
+from armillary.server.application import make_app, make_jobs, prepare
 from armillary.server.start import Ready, serve
 
 __all__ = ["command", "describe_ready"]
@@ -59,7 +59,7 @@ def command(config_file: Path | None, with_parent: bool, **flags: str | bool | N
         click.echo(json.dumps(show_ready(ready)) if settings.ready_json else describe_ready(ready))
 
     try:
-        code = serve(settings, make_app, announce, make_jobs)
+        code = serve(settings, make_app, announce, make_jobs, prepare)
     except OSError as error:
         if started:
             raise

@@ -311,6 +311,18 @@ class LmdbEngine:
             for opened in found:
                 opened.pins.pop()
 
+    def clear_up(self) -> None:
+        """Another process that used this folder died: nothing that is open here keeps waiting for it."""
+        found = self._environments.each()
+        try:
+            for opened in found:
+                _forget_dead(opened.handle.environment)
+        except lmdb.Error as error:
+            raise _translate(error, self.path) from error
+        finally:
+            for opened in found:
+                opened.pins.pop()
+
     def measure(self, partition: bytes) -> Sizes:
         """What the files of a partition take on the disk."""
         place = self._folder.locate(partition)
@@ -385,11 +397,16 @@ class LmdbEngine:
             )
         except (OSError, lmdb.Error) as error:
             raise _translate(error, self.path) from error
-        environment.reader_check()
-        # A writer killed between its meta page and telling other processes has committed, and readers do not see it
-        # before somebody takes its lock: what was found absent after a restart must not come to light later.
-        environment.begin(write=True).abort()
+        _forget_dead(environment)
         return environment
+
+
+def _forget_dead(environment: lmdb.Environment) -> None:
+    """Free the slots of readers that died, and see what writers that died had committed."""
+    environment.reader_check()
+    # A writer killed between its meta page and telling other processes has committed, and readers do not see it
+    # before somebody takes its lock: what was found absent after a restart must not come to light later.
+    environment.begin(write=True).abort()
 
 
 def _allocate_lock(file: Path) -> None:

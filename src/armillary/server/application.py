@@ -20,7 +20,7 @@ from armillary.server.splits import SOON, Limits, Splits
 from armillary.wire.http import Request, Response
 from armillary.wire.signature import read_resource
 
-__all__ = ["Served", "make_app", "make_jobs"]
+__all__ = ["Served", "make_app", "make_jobs", "prepare"]
 
 Page: TypeAlias = Callable[[Request], Response | Steps[Response]]
 
@@ -63,11 +63,15 @@ class Served:
         return Response(200, _JSON, dump(report._asdict()))
 
 
+def prepare(engine: Engine) -> None:
+    """Bring the store in order; nothing else works on it yet."""
+    drive(engine, Database(engine, Clock()).recover())
+
+
 def make_app(engine: Engine, settings: Settings, keys: Keys) -> Served:
-    """Bring the store in order and serve it; nothing else works on it yet."""
+    """What one worker serves of a store that is in order."""
     clock = Clock()
     database = Database(engine, clock, key_bytes=settings.storage_limit * 2 // 5)  # 20 GB to 50 GB
-    drive(engine, database.recover())
     access = Access(keys.secrets, lambda: clock.ticks() / TICKS_PER_SECOND)
     return Served(database, access, settings.consistency)
 

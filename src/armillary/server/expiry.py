@@ -7,7 +7,8 @@ few seconds, since an item with a shorter life may come at any time. Containers 
 from typing import Final
 
 from armillary.clock import TICKS_PER_SECOND
-from armillary.database import STALE, Container, Database
+from armillary.container import Container
+from armillary.database import STALE, Database
 from armillary.errors import Refusal
 from armillary.kv.engine import Rejected, Work
 from armillary.store.catalog import Range

@@ -1,13 +1,15 @@
-"""The family of processes: a parent that forks a worker and a keeper, and restarts whichever dies.
+"""The family of processes: a parent that forks workers and a keeper, and restarts whichever dies.
 
-    parent     imports, locks the folder, opens the listening sockets; opens no store, starts no thread
-      worker   one event loop
-      keeper   jobs
+    parent         imports, locks the folder, opens the listening sockets; opens no store, starts no thread
+      preparation  brings the store in order, and ends before any other is forked
+      workers      one event loop each; all of them accept on the parent's sockets
+      keeper       jobs
 
 Only the parent knows signals: its children ignore SIGTERM and SIGINT and end when their control socket says so, or
 closes, as it does when the parent is killed. The first signal lets everybody finish; the second kills. A child that
-dies is started again, at once the first time, then later and later while it keeps dying. If one cannot start at
-the first time, its reason is raised here and nothing runs.
+dies is started again beside the living, at once the first time, then later and later while it keeps dying; what a start
+owes the store is done once, by the preparation, and not then. If one cannot start at the first time, its reason is
+raised here and nothing runs.
 """
 
 import gc
@@ -22,6 +24,7 @@ from typing import Final, NoReturn
 
 from armillary.errors import Kind, Refusal
 from armillary.server.log import LOG
+from armillary.server.roll import Roll
 
 __all__ = ["Role", "run_family"]
 
@@ -36,7 +39,7 @@ Run = Callable[[socket.socket, Callable[[], None]], None]
 
 
 class Role:
-    """One member of the family, whichever process has the part now."""
+    """One part in the family, whichever process has it now."""
 
     def __init__(self, name: str, run: Run) -> None:
         self.name = name
@@ -48,28 +51,35 @@ class Role:
         self.due: float | None = None  # when to start it again
 
 
-def run_family(roles: list[Role], on_ready: Callable[[], None], on_stop: Callable[[], None]) -> int:
-    """Run until a signal; the exit code. Roles start one after the other, each when the one before it is ready."""
+def run_family(
+    first: Role, roles: list[Role], roll: Roll, on_ready: Callable[[], None], on_stop: Callable[[], None]
+) -> int:
+    """Run until a signal; the exit code. `first` ends before `roles` start, side by side; `roll` has their names."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS | {signal.SIGCHLD})
     # Children share these pages as long as nobody writes on them, and the collector writes on what it looks at.
     gc.collect()
     gc.freeze()
     try:
-        for role in roles:
+        _start(first, [])
+        _await_ready(first)
+        _await_end(first)
+        for part, role in enumerate(roles):
             _start(role, roles)
+            roll.enter(part, role.pid)
+        for role in roles:
             _await_ready(role)
         on_ready()
-        _watch(roles)
+        _watch(roles, roll)
         on_stop()
         return _end(roles)
     except BaseException:
-        _kill(roles)
+        _kill([first, *roles])
         raise
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _watch(roles: list[Role]) -> None:
+def _watch(roles: list[Role], roll: Roll) -> None:
     """Restart the dead until a signal says stop."""
     while True:
         pauses = [role.due - time.monotonic() for role in roles if role.due is not None]
@@ -78,11 +88,13 @@ def _watch(roles: list[Role]) -> None:
         if found is not None and found.si_signo in _SIGNALS:
             LOG.info("stopping: %s", signal.Signals(found.si_signo).name)
             return
-        for role in roles:
+        for part, role in enumerate(roles):
             if role.pid and (status := _reap(role)) is not None:
+                roll.note_death(part)
                 _note_death(role, status)
             if role.due is not None and role.due <= time.monotonic():
                 _start(role, roles)
+                roll.enter(part, role.pid)
 
 
 def _note_death(role: Role, status: int) -> None:
@@ -174,6 +186,16 @@ def _tell_refusal(control: socket.socket, refusal: Refusal) -> None:
         control.sendall(json.dumps({"kind": refusal.kind.name, "context": context}).encode() + b"\n")
     except OSError:
         LOG.debug("the parent is gone: nobody to tell")
+
+
+def _await_end(role: Role) -> None:
+    """Wait until a child that was ready has ended, well."""
+    _, status = os.waitpid(role.pid, 0)
+    role.pid = 0
+    if role.control is not None:
+        role.control.close()
+    if status:
+        raise Refusal(Kind.STORE_BROKEN, detail=f"the {role.name} ended badly ({_tell(status)}); the log says why")
 
 
 def _await_ready(role: Role) -> None:

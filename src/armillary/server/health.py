@@ -1,4 +1,8 @@
-"""Whether this server can do its work, and if not, why: the health page, which needs no key."""
+"""Whether this server can do its work, and if not, why: the health page, which needs no key.
+
+Troubles are those that the answering worker has met itself: the page says which one it is. What it says of the family
+is the parent's knowledge, and the same from every worker.
+"""
 
 import time
 
@@ -6,6 +10,7 @@ from armillary import __version__
 from armillary.errors import Kind, Refusal
 from armillary.json import dump
 from armillary.kv.engine import Applied, Outcome, Rejected
+from armillary.server.roll import Roll
 from armillary.wire.http import Response
 
 __all__ = ["Health"]
@@ -17,8 +22,10 @@ _HEAD = b"content-type: application/json\r\ncache-control: no-store\r\n"
 class Health:
     """What is known about the store's troubles. A trouble is forgotten when a commit succeeds again."""
 
-    def __init__(self) -> None:
+    def __init__(self, worker: int, roll: Roll) -> None:
         self.trouble = ""
+        self._worker = worker
+        self._roll = roll
         self._started = time.monotonic()
 
     def note(self, outcome: Outcome) -> None:
@@ -33,6 +40,10 @@ class Health:
         page = {
             "status": "failing" if self.trouble else "ok",
             "reasons": [self.trouble] if self.trouble else [],
+            "worker": self._worker,
+            "workers": len(self._roll.names) - 1,
+            "missing": self._roll.missing,
+            "deaths": self._roll.deaths,
             "uptime_seconds": round(time.monotonic() - self._started, 1),
             "version": __version__,
         }

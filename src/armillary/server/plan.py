@@ -1,19 +1,26 @@
 """What is decided before any process is forked, and handed to all of them."""
 
+import os
 import socket
+import sys
 from collections.abc import Callable, Sequence
-from typing import NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from armillary.config import Settings
+from armillary.errors import Kind, Refusal
 from armillary.kv.engine import Engine
 from armillary.server.certificate import Certificate
 from armillary.server.keeper import Job, Wake
 from armillary.server.keys import Keys
+from armillary.server.roll import Roll
 from armillary.server.service import Application, Limits
 from armillary.wire.http import HttpLimits
 
-__all__ = ["MakeApp", "MakeJobs", "Plan", "choose_limits"]
+__all__ = ["MakeApp", "MakeJobs", "Plan", "Prepare", "choose_limits", "choose_workers"]
 
+_MOST_WORKERS: Final = 4
+
+Prepare: TypeAlias = Callable[[Engine], None]
 MakeApp: TypeAlias = Callable[[Engine, Settings, Keys], Application]
 MakeJobs: TypeAlias = Callable[[Engine, Settings, Keys], Sequence[Job]]
 
@@ -26,9 +33,26 @@ class Plan(NamedTuple):
     certificate: Certificate
     listeners: list[socket.socket]
     limits: Limits
+    prepare: Prepare
     make_app: MakeApp
     make_jobs: MakeJobs
     wake: Wake
+    roll: Roll  # the workers first, in the order of their numbers, then the keeper
+
+
+def choose_workers(settings: Settings) -> int:
+    """How many processes serve: as many as asked for, else as cores, at most four. One where they cannot share."""
+    alone = ""
+    if settings.memory:
+        alone = "what is in memory belongs to one process"
+    elif sys.platform != "linux":
+        alone = "several processes serve one store on Linux only"
+    if not alone:
+        return settings.workers or min(_MOST_WORKERS, len(os.sched_getaffinity(0)))
+    if settings.workers is not None and settings.workers > 1:
+        reason = f"{alone}, so there is one worker and not {settings.workers}"
+        raise Refusal(Kind.BAD_DEFINITION, what="setting workers", reason=reason)
+    return 1
 
 
 def choose_limits(settings: Settings, descriptors: int) -> Limits:

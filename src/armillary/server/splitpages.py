@@ -13,7 +13,8 @@ from functools import partial
 from typing import Any, Final
 
 from armillary.api.nosql.errors import ANSWERS
-from armillary.database import STALE, Container, Database
+from armillary.container import Container
+from armillary.database import STALE, Database
 from armillary.errors import Kind, Refusal
 from armillary.json import dump, parse_object
 from armillary.kv.engine import Reader

@@ -15,7 +15,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final, NamedTuple
 
-from armillary.database import STALE, Container, Database
+from armillary.container import Container
+from armillary.database import STALE, Database
 from armillary.errors import Kind, Refusal
 from armillary.keys.ranges import EpkRange, measure_range, read_range
 from armillary.kv.engine import Reader

@@ -11,23 +11,25 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from threading import Thread
 from types import FrameType
 from typing import Final, NamedTuple
 
 from armillary.config import Settings
-from armillary.errors import Kind, Refusal
 from armillary.kv.engine import Engine
 from armillary.kv.memory import MemoryEngine
 from armillary.server.certificate import Certificate
 from armillary.server.family import Role, run_family
 from armillary.server.keeper import Job, Wake, keep
-from armillary.server.keys import find_keys
+from armillary.server.keys import Keys, find_keys
 from armillary.server.listeners import open_listeners
 from armillary.server.log import set_up
-from armillary.server.plan import MakeApp, MakeJobs, Plan, choose_limits
+from armillary.server.plan import MakeApp, MakeJobs, Plan, Prepare, choose_limits, choose_workers
+from armillary.server.roll import Roll
+from armillary.server.service import Limits
 from armillary.server.worker import run_worker
 
 __all__ = ["Ready", "serve"]
@@ -51,18 +53,27 @@ class Ready(NamedTuple):
 
 
 def serve(
-    settings: Settings, make_app: MakeApp, on_ready: Callable[[Ready], None], make_jobs: MakeJobs | None = None
+    settings: Settings,
+    make_app: MakeApp,
+    on_ready: Callable[[Ready], None],
+    make_jobs: MakeJobs | None = None,
+    prepare: Prepare | None = None,
 ) -> int:
-    """Serve until a signal; returns the exit code. `make_app` is called in the process that serves, after the fork."""
-    if settings.workers > 1:
-        raise Refusal(Kind.NOT_BUILT, what="More than one worker")
+    """Serve until a signal; returns the exit code.
+
+    `prepare` is called once, before anything else uses the store; `make_app` in each process that serves, `make_jobs`
+    in the keeper: all of them after the fork.
+    """
+    workers = choose_workers(settings)
     set_up(settings.log_level, settings.log_format)
     descriptors = _raise_descriptor_limit()
     listeners = open_listeners(settings.host, settings.port)
     try:
         engine = _open_engine(settings)
         try:
-            plan = _make_plan(settings, listeners, descriptors, make_app, make_jobs)
+            limits = choose_limits(settings, descriptors)
+            calls = (prepare or _prepare_nothing, make_app, make_jobs or _make_no_jobs)
+            plan = _make_plan(settings, listeners, limits, calls, workers)
             ready = _describe(plan)
             run = _run_alone if settings.memory or sys.platform != "linux" else _run_forked
             with contextlib.closing(plan.wake):
@@ -84,24 +95,33 @@ def _open_engine(settings: Settings) -> Engine:
 def _make_plan(
     settings: Settings,
     listeners: list[socket.socket],
-    descriptors: int,
-    make_app: MakeApp,
-    make_jobs: MakeJobs | None,
+    limits: Limits,
+    calls: tuple[Prepare, MakeApp, MakeJobs],
+    workers: int,
 ) -> Plan:
     given = (settings.certificate, settings.private_key)
+    names = ["worker"] if workers == 1 else [f"worker {number + 1}" for number in range(workers)]
     return Plan(
-        settings=settings,
-        keys=find_keys(settings),
-        certificate=Certificate(
+        settings,
+        find_keys(settings),
+        Certificate(
             None if settings.memory else settings.data,
             (given[0], given[1]) if given[0] is not None and given[1] is not None else None,
         ),
-        listeners=listeners,
-        limits=choose_limits(settings, descriptors),
-        make_app=make_app,
-        make_jobs=make_jobs or (lambda _engine, _settings, _keys: ()),
+        listeners,
+        limits,
+        *calls,
         wake=Wake(),
+        roll=Roll([*names, "keeper"]),
     )
+
+
+def _prepare_nothing(_: Engine) -> None:
+    """For a store that is always in order."""
+
+
+def _make_no_jobs(_engine: Engine, _settings: Settings, _keys: Keys) -> Sequence[Job]:
+    return ()
 
 
 def _describe(plan: Plan) -> Ready:
@@ -124,9 +144,17 @@ def _list_jobs(plan: Plan, engine: Engine) -> list[Job]:
 
 
 def _run_forked(plan: Plan, engine: Engine, on_ready: Callable[[], None]) -> int:
-    def work(control: socket.socket, say_ready: Callable[[], None]) -> None:
+    def prepare(_: socket.socket, say_ready: Callable[[], None]) -> None:
+        _close(plan.listeners)
         try:
-            run_worker(plan, engine, control, say_ready)
+            plan.prepare(engine)
+            say_ready()
+        finally:
+            engine.close()
+
+    def work(number: int, control: socket.socket, say_ready: Callable[[], None]) -> None:
+        try:
+            run_worker(plan, engine, control, say_ready, number)
         finally:
             engine.close()
 
@@ -138,7 +166,10 @@ def _run_forked(plan: Plan, engine: Engine, on_ready: Callable[[], None]) -> int
         finally:
             engine.close()
 
-    return run_family([Role("worker", work), Role("keeper", tend)], on_ready, lambda: _close(plan.listeners))
+    *workers, keeper = plan.roll.names
+    roles = [Role(name, partial(work, at + 1)) for at, name in enumerate(workers)]
+    first = Role("preparation", prepare)
+    return run_family(first, [*roles, Role(keeper, tend)], plan.roll, on_ready, lambda: _close(plan.listeners))
 
 
 def _run_alone(plan: Plan, engine: Engine, on_ready: Callable[[], None]) -> int:
@@ -149,10 +180,13 @@ def _run_alone(plan: Plan, engine: Engine, on_ready: Callable[[], None]) -> int:
 
     def begin() -> None:
         thread.start()
+        for part in range(len(plan.roll.names)):
+            plan.roll.enter(part, os.getpid())
         on_ready()
 
     with worker, worker_end, keeper, keeper_end, _signals_to(worker):
         try:
+            plan.prepare(engine)
             run_worker(plan, engine, worker_end, begin)
         finally:
             keeper.shutdown(socket.SHUT_WR)

@@ -5,9 +5,9 @@ exists before the catalog names it, and the catalog stops naming it before it is
 and is swept at the next start. Numbers come from counters and never return. Leaves out: what a definition means.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from armillary.clock import TICKS_PER_SECOND
 from armillary.errors import Kind, Refusal
@@ -34,6 +34,11 @@ from armillary.store.transaction import Moment, Overlay
 _NAME_BYTES: Final = 480
 _MANY: Final = 1_000_000
 _REMEMBERED: Final = 20
+
+# The definition that takes the place of another; it may refuse to.
+Redefine: TypeAlias = Callable[[dict[str, Any]], dict[str, Any]]
+# The versions of containers, by number, all of whose partitions were sealed.
+Sealed: TypeAlias = Mapping[int, int]
 
 
 class Stamp(NamedTuple):
@@ -223,7 +228,9 @@ def create_database(name: str, offer: OfferRow | None, moment: Moment) -> Work:
     return work
 
 
-def delete_database(database: DatabaseRow, condition: str) -> Work:
+def delete_database(database: DatabaseRow, condition: str, sealed: Sealed) -> Work:
+    """Remove a database and its containers, all of which were sealed."""
+
     def work(view: View) -> Changes:
         tx = Overlay(view)
         row = _database(tx.get(database_key(database.number)))
@@ -233,7 +240,7 @@ def delete_database(database: DatabaseRow, condition: str) -> Work:
         partitions: list[bytes] = []
         start, stop = container_key(row.number, 0), container_key(row.number + 1, 0)
         for _, value in tx.stored(start, stop, _MANY):
-            partitions += _drop_container(tx, _read_container(value))
+            partitions += _drop_container(tx, _read_container(value), sealed)
         _drop_offer(tx, row.offer)
         tx.delete(name_key(0, _name_code(row.id)))
         tx.delete(database_key(row.number))
@@ -263,26 +270,28 @@ def create_container(draft: ContainerRow, offer: OfferRow | None, moment: Moment
     return work
 
 
-def replace_container(row: ContainerRow, definition: dict[str, Any], condition: str, moment: Moment) -> Work:
-    """A new definition, and with it a new version that every partition follows."""
+def replace_container(row: ContainerRow, redefine: Redefine, condition: str, moment: Moment) -> Work:
+    """A new definition made of the one there is, and with it a new version that every partition follows."""
 
     def work(view: View) -> Changes:
         tx = Overlay(view)
         now = _must_get(tx, row)
         check_etag(now.stamp, condition)
-        changed = replace(now, definition=definition, version=now.version + 1, stamp=stamp_of(moment))
+        changed = replace(now, definition=redefine(now.definition), version=now.version + 1, stamp=stamp_of(moment))
         _put_container(tx, changed)
         return Changes(tx.effects, None, changed)
 
     return work
 
 
-def delete_container(row: ContainerRow, condition: str) -> Work:
+def delete_container(row: ContainerRow, condition: str, sealed: Sealed) -> Work:
+    """Remove a container that was sealed: nobody writes to its partitions by what he remembers."""
+
     def work(view: View) -> Changes:
         tx = Overlay(view)
         now = _must_get(tx, row)
         check_etag(now.stamp, condition)
-        return Changes(tx.effects, None, Removed(tuple(_drop_container(tx, now))))
+        return Changes(tx.effects, None, Removed(tuple(_drop_container(tx, now, sealed))))
 
     return work
 
@@ -336,6 +345,18 @@ def cancel_split(row: ContainerRow, name: str) -> Work:
     return work
 
 
+def renew_container(row: ContainerRow) -> Work:
+    """The same in a new version: nobody deletes it any more by the seals of the one before."""
+
+    def work(view: View) -> Changes:
+        tx = Overlay(view)
+        now = _must_get(tx, row)
+        _put_container(tx, replace(now, version=now.version + 1))
+        return Changes(tx.effects, None)
+
+    return work
+
+
 def replace_offer(offer: OfferRow, condition: str, moment: Moment) -> Work:
     """Store the offer as given, with what it was at its highest."""
 
@@ -381,7 +402,9 @@ def _end_split(row: ContainerRow, split: Split, *, done: bool) -> ContainerRow:
     return replace(row, splits=splits, ended=(*row.ended, ended)[-_REMEMBERED:])
 
 
-def _drop_container(tx: Overlay, row: ContainerRow) -> list[bytes]:
+def _drop_container(tx: Overlay, row: ContainerRow, sealed: Sealed) -> list[bytes]:
+    if sealed.get(row.number) != row.version:  # changed, split, or opened by others: whoever deletes looks again
+        raise Refusal(Kind.DEFINITION_NEWER, partition=CATALOG.hex(), version=row.version)
     _drop_offer(tx, row.offer)
     tx.delete(name_key(row.database, _name_code(row.id)))
     tx.delete(container_key(row.database, row.number))

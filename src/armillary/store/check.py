@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple
 
 from armillary.clock import TICKS_PER_SECOND
+from armillary.errors import Kind, Refusal
 from armillary.json import load
 from armillary.keys.definition import KeyDefinition
 from armillary.keys.ranges import EpkRange
@@ -71,6 +72,23 @@ class Subject(NamedTuple):
     rules: Rules
 
 
+class Findings(NamedTuple):
+    """What was found in one container: what is wrong, and how many items there are."""
+
+    complaints: list[str]
+    items: int
+
+
+class Report(NamedTuple):
+    """What a check of everything found. `notes` are no faults."""
+
+    containers: int
+    partitions: int
+    items: int
+    complaints: list[str]
+    notes: list[str]
+
+
 class Walk:
     """What the items of a partition say must be in its other families."""
 
@@ -88,6 +106,22 @@ class Walk:
 
     def complain(self, text: str) -> None:
         self.complaints.append(f"{self.subject.name}: {text}")
+
+
+def check_container(engine: Engine, name: str, subjects: list[Subject]) -> Findings:
+    """Its ranges together, and each of its partitions."""
+    complaints = check_ranges(name, [subject.within for subject in subjects])
+    items = 0
+    for subject in subjects:
+        try:
+            complaints += check_partition(engine, subject)
+            with engine.read(subject.partition) as reader:
+                items += Header(reader.header).items
+        except Refusal as refused:
+            if refused.kind is not Kind.PARTITION_MISSING:
+                raise
+            complaints.append(f"{subject.name}: the partition does not exist")
+    return Findings(complaints, items)
 
 
 def check_partition(engine: Engine, subject: Subject) -> list[str]:

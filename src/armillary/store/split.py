@@ -84,17 +84,20 @@ def hold(partition: bytes, rules: Rules, moment: Moment) -> Work:
     return work
 
 
-def release(seal: bytes) -> Work:
-    """Undo `hold`, and the seal if it is this split's; the result says whether there was something to undo."""
+def release(seal: bytes, *, keep: bool = False) -> Work:
+    """Undo `hold`, unless another split needs it kept, and this seal; the result says whether there was something to
+    undo.
+    """
 
     def work(view: View) -> Changes:
         header = Header(view.header)
         sealed = header.state == SEALED and header.seal == seal
         if sealed:
             header.state, header.seal = ONLINE, bytes(16)
-        if header.state != ONLINE or not (sealed or header.held):
+        held = header.held if keep else 0
+        if header.state != ONLINE or not (sealed or header.held != held):
             return Changes({}, None, False)
-        header.held = 0
+        header.held = held
         return Changes({}, header.pack(), True)
 
     return work

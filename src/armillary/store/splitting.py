@@ -17,7 +17,15 @@ from armillary.errors import Kind, Refusal
 from armillary.keys.ranges import read_range
 from armillary.kv.engine import Applied, Changes, Engine, Rejected, View, Work
 from armillary.kv.steps import Block, Pause, Steps
-from armillary.store.catalog import ContainerRow, Range, Split, cancel_split, finish_split, get_container
+from armillary.store.catalog import (
+    ContainerRow,
+    Range,
+    Split,
+    cancel_split,
+    finish_split,
+    get_container,
+    renew_container,
+)
 from armillary.store.header import GONE, ONLINE, SEALED, Header, header_lsn, header_seal, header_state
 from armillary.store.layout import CATALOG
 from armillary.store.reading import scope_of
@@ -151,8 +159,7 @@ class Splitting:
         self.phase = Phase.CLOSE if self.was_done else Phase.OVER
 
     def _is_recorded(self) -> bool:
-        with self._engine.read(CATALOG) as reader:
-            row = get_container(reader, self._row.database, self._row.number)
+        row = _find_row(self._engine, self._row)
         return row is not None and any(split.id == self.split.id for split in row.splits)
 
     def _follow_child(self, child: Range) -> int:
@@ -185,27 +192,66 @@ class Splitting:
 
 
 def give_up(engine: Engine, row: ContainerRow, parent: Range, name: str) -> bool:
-    """Cancel a split in the catalog, if that has not been decided yet, and open its parent again, if it still owns."""
+    """Cancel a split in the catalog, if that has not been decided yet, and open its parent again, if it still owns.
+
+    A name that is no split's is a deletion's: the container gets a new version, by which it cannot be decided.
+    """
     try:
         _commit(engine, CATALOG, cancel_split(row, name))
     except Refusal as refused:
         if refused.kind not in (Kind.SPLIT_OVER, Kind.CONTAINER_MISSING):
             raise
-    with engine.read(CATALOG) as reader:
-        now = get_container(reader, row.database, row.number)
+    now = _find_row(engine, row)
     if now is None or parent not in now.ranges:
         return False
-    _commit(engine, parent.partition, release(bytes.fromhex(name)))
+    if all(ended.id != name for ended in now.ended):
+        try:
+            _commit(engine, CATALOG, renew_container(row))
+        except Refusal as refused:
+            if refused.kind is not Kind.CONTAINER_MISSING:
+                raise
+            return False
+    _open(engine, now, parent, bytes.fromhex(name))
     return True
 
 
 def resolve_seal(engine: Engine, row: ContainerRow, seal: bytes) -> None:
-    """Open a partition again that was sealed by a split which nobody goes on with; it may turn out to be done."""
+    """Open partitions again that were sealed by a split or a deletion which nobody goes on with; it may turn out to be
+    done.
+    """
+    for place in _list_sealed(engine, row, seal):
+        give_up(engine, row, place, seal.hex())
+
+
+def open_again(engine: Engine, row: ContainerRow, seal: bytes) -> None:
+    """Take back seals of one's own, that nothing was decided by and nothing will."""
+    for place in _list_sealed(engine, row, seal):
+        now = _find_row(engine, row)
+        if now is not None:
+            _open(engine, now, place, seal)
+
+
+def _list_sealed(engine: Engine, row: ContainerRow, seal: bytes) -> list[Range]:
+    found = []
     for place in row.ranges:
-        with engine.read(place.partition) as reader:
-            found = header_seal(reader.header) if header_state(reader.header)[0] == SEALED else b""
-        if found == seal:
-            give_up(engine, row, place, seal.hex())
+        try:
+            with engine.read(place.partition) as reader:
+                if header_state(reader.header)[0] == SEALED and header_seal(reader.header) == seal:
+                    found.append(place)
+        except Refusal as refused:
+            if refused.kind is not Kind.PARTITION_MISSING:
+                raise  # else it was split or deleted, and is gone
+    return found
+
+
+def _open(engine: Engine, now: ContainerRow, place: Range, seal: bytes) -> None:
+    """A split that runs there and is not the one of this seal keeps its log."""
+    _commit(engine, place.partition, release(seal, keep=any(split.parent == place.id for split in now.splits)))
+
+
+def _find_row(engine: Engine, row: ContainerRow) -> ContainerRow | None:
+    with engine.read(CATALOG) as reader:
+        return get_container(reader, row.database, row.number)
 
 
 class SealWatch:

@@ -222,9 +222,12 @@ def test_drop_on_a_full_disk_makes_room(small_disk: Path) -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="a server family forks")
-@pytest.mark.parametrize("verb", ["write_together", "drop_elsewhere", "use_after_fork", "kill_reader"])
-def test_family(tmp_path: Path, verb: str) -> None:
-    run_family(tmp_path / "data", verb)
+@pytest.mark.parametrize(
+    "words", ["write_together", "drop_elsewhere", "use_after_fork", "kill_reader check", "kill_reader clear"]
+)
+def test_family(tmp_path: Path, words: str) -> None:
+    verb, *more = words.split()
+    run_family(tmp_path / "data", verb, *more)
 
 
 def test_a_few_partitions_more_than_descriptors(tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ from armillary.server.keeper import Wake
 from armillary.server.keys import Keys, find_keys
 from armillary.server.listeners import open_listeners
 from armillary.server.plan import Plan
+from armillary.server.roll import Roll
 from armillary.server.service import Limits
 from armillary.server.worker import run_worker
 from armillary.wire.http import Request, Response
@@ -42,8 +43,7 @@ class TestApp:
 
     __test__ = False
 
-    def __init__(self, engine: Engine) -> None:
-        engine.create(PARTITION, b"header")
+    def __init__(self) -> None:
         self.gate = threading.Event()
         self.seen: list[bytes] = []
         self.admin = {b"/_armillary/check": lambda _: Response(200, HEAD, b"checked")}
@@ -160,9 +160,11 @@ def run_rig(limits: Limits | None = None, engine: Engine | None = None) -> Itera
     settings = Settings(memory=True, port=0)
     apps: list[TestApp] = []
 
-    def make_app(engine: Engine, _: Settings, __: Keys) -> TestApp:
-        apps.append(TestApp(engine))
+    def make_app(_: Engine, __: Settings, ___: Keys) -> TestApp:
+        apps.append(TestApp())
         return apps[0]
+
+    engine.create(PARTITION, b"header")
 
     plan = Plan(
         settings=settings,
@@ -170,9 +172,11 @@ def run_rig(limits: Limits | None = None, engine: Engine | None = None) -> Itera
         certificate=Certificate(None),
         listeners=open_listeners("127.0.0.1", 0),
         limits=limits or Limits(),
+        prepare=lambda _engine: None,
         make_app=make_app,
         make_jobs=lambda _engine, _settings, _keys: (),
         wake=Wake(),
+        roll=Roll(["worker", "keeper"]),
     )
     ours, theirs = socket.socketpair()
     port = plan.listeners[0].getsockname()[1]

@@ -8,6 +8,7 @@ from armillary.errors import Kind, Refusal
 from armillary.kv.engine import Applied, Changes, Limits, Outcome, Rejected, View, Work
 from armillary.kv.memory import MemoryEngine
 from armillary.server.health import Health
+from armillary.server.roll import Roll
 from armillary.server.writers import Writers
 
 LIMITS = Limits(key_bytes=511, value_bytes=2**21, commit_bytes=2**22, commit_works=256, term_bytes=400)
@@ -69,7 +70,7 @@ def refuse(_: View) -> Changes:
 
 
 def start(engine: MemoryEngine, bound: int = 1000) -> tuple[Writers, Health]:
-    health = Health()
+    health = Health(1, Roll(["worker", "keeper"]))
     return Writers(engine, asyncio.get_running_loop(), bound=bound, health=health), health
 
 

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from armillary.clock import Clock
-from armillary.database import Container, Database
+from armillary.container import Container
+from armillary.database import Database
 from armillary.errors import Kind, Refusal
 from armillary.json import dump
 from armillary.kv.memory import MemoryEngine

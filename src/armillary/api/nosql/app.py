@@ -2,8 +2,9 @@
 
     request -> who signed it -> which operation -> answer, or steps that end in one
 
-Two things are done for all operations here. What a process knows of a container may be stale; then everything is looked
-up and done again. And every refusal, wherever it is found, becomes an answer by the one table of errors.
+Two things are done for all operations here. What a process remembers of a container may be stale; then everything is
+looked up and done again: where a partition says so, and before anything is refused by what is only remembered. And
+every refusal, wherever it is found, becomes an answer by the one table of errors.
 """
 
 import os
@@ -15,7 +16,7 @@ from armillary.api.nosql.call import LEVELS, Call
 from armillary.api.nosql.errors import render_refusal
 from armillary.api.nosql.operations import FLAGGED, PATHS, PLAIN, QUERY, UNBUILT, Handler, Operation
 from armillary.database import STALE, Database
-from armillary.errors import Kind, Refusal
+from armillary.errors import Fault, Kind, Refusal
 from armillary.kv.steps import Steps
 from armillary.store.catalog import Range
 from armillary.store.splitting import SealWatch
@@ -48,7 +49,7 @@ class NosqlApp:
             handler = _find_handler(request, resource.segments)
             answer = handler(call)
         except Refusal as refused:
-            if refused.kind not in STALE:
+            if not self._is_stale(call, refused):
                 return _refuse(call, refused)
             answer = self._repeat(call, handler, refused)
         return answer if isinstance(answer, Response) else self._finish(call, handler, answer)
@@ -65,9 +66,13 @@ class NosqlApp:
 
         A sealed partition is waited for.
         """
+
+        def resolve(seal: bytes) -> None:
+            self._database.resolve_seal(bytes.fromhex(str(refused.context["partition"])), seal)
+
         tries = _TRIES
-        watch = SealWatch(self._database.clock, lambda seal: self._database.resolve_seal(call.container(), seal))
-        while refused.kind in STALE and tries:
+        watch = SealWatch(self._database.clock, resolve)
+        while tries and self._is_stale(call, refused):
             seal = refused.context.get("seal")
             if isinstance(seal, bytes) and seal:
                 yield from watch.wait(seal)
@@ -81,12 +86,23 @@ class NosqlApp:
                 refused = again
         return _refuse(call, refused)
 
+    def _is_stale(self, call: Call, refused: Refusal) -> bool:
+        """Whether it might be answered otherwise by what is true now.
+
+        What was refused inside a partition was refused by the truth. What was refused before that may have been refused
+        by the definition or the map of a container that was changed or made again elsewhere.
+        """
+        if refused.kind in STALE:
+            return True
+        remembered = refused.fault is Fault.CALLER or refused.kind is Kind.RANGE_GONE
+        return remembered and call.found is not None and not self._database.is_current(call.found)
+
 
 def _refuse(call: Call, refused: Refusal) -> Response:
     charge = price_refusal(refused.kind)
     place, lsn = refused.context.get("place"), refused.context.get("lsn")
-    if isinstance(place, Range) and isinstance(lsn, int):
-        head = call.place_head(charge, call.container(), place, lsn)
+    if isinstance(place, Range) and isinstance(lsn, int) and call.found is not None:
+        head = call.place_head(charge, call.found, place, lsn)
     else:
         head = call.head(charge)
     return render_refusal(refused, call.activity, head.encode("latin-1"))

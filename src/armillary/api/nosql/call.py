@@ -8,7 +8,8 @@ from time import perf_counter
 from typing import Final
 
 from armillary.api.nosql.session import read_session
-from armillary.database import Container, Database
+from armillary.container import Container
+from armillary.database import Database
 from armillary.errors import Kind, Refusal
 from armillary.json import dump, parse_object
 from armillary.store.catalog import DatabaseRow, Range
@@ -51,7 +52,7 @@ _PLACE: Final = (
 class Call:
     """A request that was let in."""
 
-    __slots__ = ("account_level", "activity", "database", "headers", "request", "segments", "started")
+    __slots__ = ("account_level", "activity", "database", "found", "headers", "request", "segments", "started")
 
     def __init__(self, request: Request, database: Database, segments: list[str], activity: str, level: int) -> None:
         self.request = request
@@ -61,6 +62,7 @@ class Call:
         self.activity = activity
         self.account_level = level
         self.started = perf_counter()
+        self.found: Container | None = None  # what the operation went by
 
     # ---- where it points
 
@@ -68,8 +70,16 @@ class Call:
         return self.database.database(self.segments[1])
 
     def container(self) -> Container:
-        """The container of the path; refused when the caller means one that had this name before."""
-        container = self.database.container(self.segments[1], self.segments[3])
+        """The container of the path as it is remembered, for operations on items."""
+        return self._must_be_meant(self.database.container(self.segments[1], self.segments[3]))
+
+    def resource(self) -> Container:
+        """The container of the path as it is now, for operations on the container itself."""
+        return self._must_be_meant(self.database.look_up(self.segments[1], self.segments[3]))
+
+    def _must_be_meant(self, container: Container) -> Container:
+        """Refuse when the caller means another container, one that had this name before or has it since."""
+        self.found = container
         meant = self.headers.get(b"x-ms-cosmos-intended-collection-rid")
         if meant is not None and meant.decode("latin-1") != container.rid:
             raise Refusal(Kind.CONTAINER_STALE, rid=container.rid, sent=meant.decode("latin-1"))

@@ -10,7 +10,7 @@ from armillary.api.nosql.call import PAGE_BYTES, Call
 from armillary.api.nosql.feeds import answer_items
 from armillary.api.nosql.scopes import find_scope
 from armillary.clock import TICKS_PER_SECOND
-from armillary.database import Container
+from armillary.container import Container
 from armillary.errors import Kind, Refusal
 from armillary.store.reading import Scope
 from armillary.wire.http import Response

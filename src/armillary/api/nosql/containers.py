@@ -1,13 +1,13 @@
 """Containers: create, read, replace, delete."""
 
-from typing import Final
+from typing import Any, Final
 
 from armillary.api.nosql.call import Call
 from armillary.api.nosql.databases import CHANGE, READ
 from armillary.api.nosql.policies import define_container, redefine_container
 from armillary.api.nosql.resources import render_container, render_statistics
 from armillary.api.nosql.throughput import count_partitions, read_container_offer
-from armillary.database import Container
+from armillary.container import Container
 from armillary.errors import Kind, Refusal
 from armillary.kv.steps import Steps
 from armillary.store.catalog import Range
@@ -30,23 +30,26 @@ def create_container(call: Call) -> Steps[Response]:
 
 
 def read_container(call: Call) -> Response:
-    container = call.container()
+    container = call.resource()
     usage = call.database.usage(container) if call.flag(_STATISTICS) else None
     return _answer(call, 200, container, READ, usage)
 
 
 def replace_container(call: Call) -> Steps[Response]:
-    container = call.container()
+    container = call.resource()
     body = call.body()
     if body.get("id") != container.row.id:
         raise Refusal(Kind.BAD_ID, reason="the id of a container cannot be changed")
-    definition = redefine_container(container.definition, body)
-    changed = yield from call.database.replace_container(container, definition, call.etag(b"if-match"))
+
+    def redefine(old: dict[str, Any]) -> dict[str, Any]:
+        return redefine_container(old, body)
+
+    changed = yield from call.database.replace_container(container, redefine, call.etag(b"if-match"))
     return _answer(call, 200, changed, CHANGE)
 
 
 def delete_container(call: Call) -> Steps[Response]:
-    yield from call.database.delete_container(call.container(), call.etag(b"if-match"))
+    yield from call.database.delete_container(call.resource(), call.etag(b"if-match"))
     return Response(204, call.head(CHANGE).encode())
 
 

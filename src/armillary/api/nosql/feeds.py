@@ -12,7 +12,7 @@ from typing import Any, Final
 from armillary.api.nosql.call import PAGE_BYTES, Call
 from armillary.api.nosql.resources import render_container, render_database, render_feed, render_ranges
 from armillary.api.nosql.scopes import find_scope
-from armillary.database import Container, compile_container
+from armillary.container import Container, compile_container
 from armillary.errors import Kind, Refusal
 from armillary.store.layout import ITEM
 from armillary.units import PRICES
@@ -56,7 +56,7 @@ def read_ranges(call: Call) -> Response:
 
     Its position is the version that brought the newest range; who knows one gets the ranges that came after it.
     """
-    container = call.container()
+    container = call.resource()
     newest = max(place.since for place in container.row.ranges)
     head = call.head(_CHARGE) + f'etag: "{newest}"\r\n'
     known = call.etag(b"if-none-match")

@@ -5,7 +5,8 @@ from typing import Final
 from armillary.api.nosql.call import Call, check_text
 from armillary.api.nosql.patch import Patch
 from armillary.clock import Clock
-from armillary.database import NO_SESSION, Container, Wrote
+from armillary.container import Container
+from armillary.database import NO_SESSION, Wrote
 from armillary.errors import Kind, Refusal
 from armillary.json import dump, load, parse_object
 from armillary.kv.steps import Steps

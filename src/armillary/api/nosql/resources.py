@@ -3,7 +3,7 @@
 from typing import Any, Final
 
 from armillary.api.nosql.call import LEVELS
-from armillary.database import Container
+from armillary.container import Container
 from armillary.json import dump
 from armillary.store.catalog import DatabaseRow, Range, Stamp
 from armillary.store.rids import RidKind, child_rid

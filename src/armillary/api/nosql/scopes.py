@@ -5,7 +5,7 @@ map does not have any more is told, so that they look again.
 """
 
 from armillary.api.nosql.call import Call
-from armillary.database import Container
+from armillary.container import Container
 from armillary.errors import Kind, Refusal
 from armillary.keys.ranges import EVERYTHING, EpkRange
 from armillary.store.reading import Scope, scope_of

@@ -1,46 +1,13 @@
 """The document API without a network: signed requests in, responses out, on an engine in memory."""
 
-from armillary.api.nosql.access import Access
-from armillary.api.nosql.app import NosqlApp
-from armillary.clock import TICKS_PER_SECOND, Clock
-from armillary.database import Database
-from armillary.json import dump
+from tests.unit.api.nosql.account import Account
+
 from armillary.kv.memory import MemoryEngine
 from armillary.kv.steps import drive
-from armillary.wire.http import Request, Response, format_date
-from armillary.wire.signature import make_token, read_resource
+from armillary.wire.http import Response
 
-KEY = "c2VjcmV0"
-READ_KEY = "cmVhZGVy"
-NOW = 1_800_000_000
 KEYED = {"x-ms-documentdb-partitionkey": '["a"]'}
 CONTAINER = {"id": "c", "partitionKey": {"paths": ["/pk"], "kind": "Hash", "version": 2}}
-
-
-class Account:
-    """One server process over an engine that others may share."""
-
-    def __init__(self, engine: MemoryEngine) -> None:
-        clock = Clock(ticks=lambda: NOW * TICKS_PER_SECOND)
-        self.engine = engine
-        self.database = Database(engine, clock)
-        secrets = (b"secret", b"other", b"reader", b"reader2")
-        self.app = NosqlApp(self.database, Access(secrets, lambda: NOW), "Session")
-
-    def send(
-        self, method: str, path: str, body: object = b"", headers: dict[str, str] | None = None, key: str = KEY
-    ) -> Response:
-        request = Request()
-        request.method, request.path, request.query = method.encode(), path.encode(), b""
-        date = (headers or {}).get("x-ms-date") or format_date(NOW).decode()
-        resource = read_resource(request.path)
-        token = make_token(key, method, resource.kind, resource.link, date)
-        every = {"authorization": token, "x-ms-date": date, "x-ms-version": "2020-07-15", **(headers or {})}
-        request.headers = {name.encode(): value.encode() for name, value in every.items() if value}
-        request.body = body if isinstance(body, bytes) else dump(body)
-        request.keep_alive, request.secure = True, False
-        answer = self.app.handle(request)
-        return answer if isinstance(answer, Response) else drive(self.engine, answer)
 
 
 def substatus(response: Response) -> int:

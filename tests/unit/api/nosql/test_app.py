@@ -3,7 +3,8 @@
 from typing import Any
 
 import pytest
-from tests.unit.api.nosql.rig import CONTAINER, KEYED, NOW, READ_KEY, Account, header, open_account, substatus
+from tests.unit.api.nosql.account import NOW, READ_KEY, Account
+from tests.unit.api.nosql.rig import CONTAINER, KEYED, header, open_account, substatus
 
 from armillary.api.nosql.access import SKEW, Access
 from armillary.api.nosql.app import NosqlApp
@@ -182,7 +183,7 @@ def test_a_session_ahead_is_told(account: Account) -> None:
 def test_what_a_restart_owes(account: Account) -> None:
     """A partition that was made for a container that never came is swept; a version that was not followed is."""
     account.engine.create(b"orphan", b"")
-    account.database.replace_container(account.database.container("d", "c"), {}, "")
+    account.database.replace_container(account.database.container("d", "c"), lambda old: old, "")
     again = Database(account.engine, account.database.clock)
     assert drive(account.engine, again.recover()) == [b"orphan"]
     assert again.check().complaints == []

@@ -3,7 +3,8 @@
 from typing import Any
 
 import pytest
-from tests.unit.api.nosql.rig import CONTAINER, KEYED, Account, open_account, substatus
+from tests.unit.api.nosql.account import Account
+from tests.unit.api.nosql.rig import CONTAINER, KEYED, open_account, substatus
 
 from armillary.api.nosql.patch import Patch
 from armillary.clock import Clock
