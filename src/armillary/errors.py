@@ -64,6 +64,13 @@ class Kind(Enum):
     NOT_MODIFIED = "The resource has the etag of If-None-Match"
     # what this server cannot do now
     BUSY = "Too many writes wait for the partition {partition}"
+    THROTTLED = "Request rate is large: {limit} are used up; the hottest key is {key}; try again in {wait} ms"
+    MINUTE_SPENT = (
+        "Request rate is large, and the minute is used up: {limit}; the hottest key is {key}; try again in {wait} ms"
+    )
+    BUCKET_SPENT = (
+        "Request rate is large for this bucket: {limit} are used up; the hottest key is {key}; try again in {wait} ms"
+    )
     DISK_FULL = "The disk is full: nothing was written ({detail})"
     STORE_BROKEN = "The store failed: {detail}"
     OUTCOME_UNKNOWN = "The store did not say whether the write was applied; ask again before repeating it"

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, TypeAlias
 
+from armillary.admission import Admission, read_options
 from armillary.api.nosql.access import Access
 from armillary.api.nosql.app import NosqlApp
 from armillary.clock import TICKS_PER_SECOND, Clock
@@ -16,7 +17,7 @@ from armillary.server.expiry import Expiry
 from armillary.server.keeper import Job
 from armillary.server.keys import Keys
 from armillary.server.splitpages import SplitPages
-from armillary.server.splits import SOON, Limits, Splits
+from armillary.server.splits import SOON, Splits
 from armillary.wire.http import Request, Response
 from armillary.wire.signature import read_resource
 
@@ -66,7 +67,7 @@ class Served:
 def make_app(engine: Engine, settings: Settings, keys: Keys) -> Served:
     """Bring the store in order and serve it; nothing else works on it yet."""
     clock = Clock()
-    database = Database(engine, clock, key_bytes=settings.storage_limit * 2 // 5)  # 20 GB to 50 GB
+    database = Database(engine, clock, admission=Admission(engine, None, read_options(settings)))
     drive(engine, database.recover())
     access = Access(keys.secrets, lambda: clock.ticks() / TICKS_PER_SECOND)
     return Served(database, access, settings.consistency)
@@ -74,7 +75,7 @@ def make_app(engine: Engine, settings: Settings, keys: Keys) -> Served:
 
 def make_jobs(engine: Engine, settings: Settings, _keys: Keys) -> Sequence[Job]:
     expiry = Expiry(Database(engine, Clock()))
-    splits = Splits(Database(engine, Clock()), Limits(settings.storage_limit, settings.partition_throughput))
+    splits = Splits(Database(engine, Clock(), admission=Admission(engine, None, read_options(settings))))
     return [
         Job("expiry", _EXPIRY_EVERY, expiry.run),
         Job("splits", SOON, splits.run, stop=splits.stop),

@@ -21,6 +21,7 @@ from armillary.config import Settings
 from armillary.errors import Kind, Refusal
 from armillary.kv.engine import Engine
 from armillary.kv.memory import MemoryEngine
+from armillary.limits import limits_of
 from armillary.server.certificate import Certificate
 from armillary.server.family import Role, run_family
 from armillary.server.keeper import Job, Wake, keep
@@ -78,7 +79,7 @@ def _open_engine(settings: Settings) -> Engine:
         return MemoryEngine()
     from armillary.kv.lmdb import LmdbEngine  # late: in memory the driver is not needed
 
-    return LmdbEngine(settings.data, storage_limit=settings.storage_limit)
+    return LmdbEngine(settings.data, storage_limit=limits_of(settings).partition_storage)
 
 
 def _make_plan(

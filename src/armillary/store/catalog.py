@@ -119,7 +119,10 @@ class ContainerRow:
 
 @dataclass(frozen=True, slots=True)
 class OfferRow:
-    """Throughput of a database or a container; `implicit` until a client asks for some."""
+    """Throughput of a database or a container; `implicit` until a client asks for some.
+
+    `per_minute`: there are units for each minute as well.
+    """
 
     number: int
     owner: str
@@ -129,6 +132,7 @@ class OfferRow:
     autoscale: dict[str, Any] | None = None
     implicit: bool = False
     highest: int = 0
+    per_minute: bool = False
 
 
 class Removed(NamedTuple):

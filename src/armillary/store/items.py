@@ -102,7 +102,7 @@ class Item(NamedTuple):
 
 
 class Written(NamedTuple):
-    """What a write did, at which LSN, with the sizes that its price comes from."""
+    """What a write did, at which LSN, and the size of the version it replaced; of a deletion the item that is gone."""
 
     created: bool
     item: Item
@@ -165,7 +165,7 @@ def delete_item(tx: Transaction, place: Place, condition: Condition = NO_CONDITI
         raise Refusal(Kind.ITEM_MISSING, id=place.id)
     check_condition(old, condition, Mode.REPLACE)
     remove_item(tx, place, old, DELETED)
-    return Written(False, old, len(old.body), tx.lsn)
+    return Written(False, old, 0, tx.lsn)
 
 
 def live_item(tx: Transaction, place: Place) -> Item | None:

@@ -8,6 +8,7 @@ from time import perf_counter
 from typing import Final
 
 from armillary.api.nosql.session import read_session
+from armillary.budget import PLAIN, Wish
 from armillary.database import Container, Database
 from armillary.errors import Kind, Refusal
 from armillary.json import dump, parse_object
@@ -17,6 +18,11 @@ from armillary.values import KeyValue
 from armillary.wire.http import Request, Response
 from armillary.wire.keyheader import parse_key
 
+DRAWN: Final = {
+    None: "",
+    False: "x-ms-documentdb-is-ru-per-minute-used: 0\r\n",
+    True: "x-ms-documentdb-is-ru-per-minute-used: 1\r\n",
+}
 LEVELS: Final = ("Strong", "BoundedStaleness", "Session", "ConsistentPrefix", "Eventual")
 PAGE_BYTES: Final = 4 << 20
 _STRONG: Final = 2
@@ -24,6 +30,10 @@ _NOTHING: Final = ((0.0, -1), "")
 _PAGE: Final = 100
 _LARGEST_PAGE: Final = 1000
 _UNQUOTED: Final = 2
+_BUCKET: Final = b"x-ms-cosmos-throughput-bucket"
+_PRIORITY: Final = b"x-ms-cosmos-priority-level"
+_NO_MINUTE: Final = b"x-ms-documentdb-disable-ru-per-minute-usage"
+_BUCKETS: Final = ("1", "2", "3", "4", "5")
 
 _QUOTA: Final = (
     "documentSize=2048;documentsSize=52428800;documentsCount=-1;collectionSize=52428800;"
@@ -51,7 +61,7 @@ _PLACE: Final = (
 class Call:
     """A request that was let in."""
 
-    __slots__ = ("account_level", "activity", "database", "headers", "request", "segments", "started")
+    __slots__ = ("account_level", "activity", "charge", "database", "headers", "request", "segments", "started")
 
     def __init__(self, request: Request, database: Database, segments: list[str], activity: str, level: int) -> None:
         self.request = request
@@ -60,6 +70,7 @@ class Call:
         self.segments = segments
         self.activity = activity
         self.account_level = level
+        self.charge = 0.0  # what the client was told
         self.started = perf_counter()
 
     # ---- where it points
@@ -128,6 +139,19 @@ class Call:
             if level < self.account_level:
                 raise Refusal(Kind.STRONGER_CONSISTENCY, asked=asked, account=LEVELS[self.account_level])
         return 2.0 if level < _STRONG else 1.0
+
+    def wish(self) -> Wish:
+        """What the caller says about its place in the budget."""
+        headers = self.headers
+        if _PRIORITY not in headers and _BUCKET not in headers and _NO_MINUTE not in headers:
+            return PLAIN
+        priority, bucket = self.text(_PRIORITY).lower() or "high", self.text(_BUCKET)
+        if priority not in ("low", "high"):
+            raise Refusal(Kind.BAD_HEADER, header=_PRIORITY.decode(), reason=f"{priority!r} is neither High nor Low")
+        if bucket and bucket not in _BUCKETS:
+            reason = f"The value '{bucket}' specified for the header '{_BUCKET.decode()}' is invalid."
+            raise Refusal(Kind.BAD_REQUEST, reason=reason)
+        return Wish(priority == "low", not self.flag(_NO_MINUTE), int(bucket or 0))
 
     def page_size(self) -> int:
         """How many resources a page of a feed may have."""

@@ -9,7 +9,7 @@ from base64 import b64decode, urlsafe_b64encode
 from binascii import Error
 from typing import Any, Final
 
-from armillary.api.nosql.call import PAGE_BYTES, Call
+from armillary.api.nosql.call import DRAWN, PAGE_BYTES, Call
 from armillary.api.nosql.resources import render_container, render_database, render_feed, render_ranges
 from armillary.api.nosql.scopes import find_scope
 from armillary.database import Container, compile_container
@@ -31,9 +31,10 @@ def read_items(call: Call) -> Response:
     after = _read_position(call, container.rid, "d")
     if after is not None:
         scope = scope._replace(start=max(scope.start, _decode(after)))
-    factor = call.factor()
-    page, place, lsn, charge = call.database.read_feed(container, scope, (call.page_size(), PAGE_BYTES), call.session)
-    head = call.place_head(round(charge * factor, 2), container, place, lsn)
+    limits = (call.page_size(), PAGE_BYTES)
+    found = call.database.read_feed(container, scope, limits, call.session, call.factor(), call.wish())
+    page = found.page
+    head = call.place_head(found.charge, container, found.place, found.lsn) + DRAWN[found.drawn]
     if page.next:
         head += f"x-ms-continuation: {_MARK}~{container.rid}~d~{_encode(page.next)}\r\n"
     return answer_items(container, [item.body for item in page.items], head)
