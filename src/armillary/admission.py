@@ -29,6 +29,7 @@ from armillary.meter import Meter, MeterMap, Meters
 from armillary.store import catalog
 from armillary.store.catalog import ContainerRow, DatabaseRow, OfferRow, Range
 from armillary.store.layout import CATALOG
+from armillary.store.rids import RidKind, parse_rid
 from armillary.units import price_refusal
 from armillary.values import UNDEFINED, KeyValue
 
@@ -111,6 +112,16 @@ class Admission:
         ceiling = CEILING * self.options.limits.scale
         return allow(rate, per_minute=offer.per_minute, burst=self.options.burst, ceiling=ceiling)
 
+    def list_payers(self, offer: OfferRow) -> list[ContainerRow]:
+        """The containers whose throughput this offer is: one, or those of a database that share it."""
+        rid = parse_rid(offer.owner)
+        assert rid is not None
+        with self._engine.read(CATALOG) as reader:
+            if rid.kind is RidKind.CONTAINER:
+                row = catalog.get_container(reader, rid.database, rid.container)
+                return [] if row is None else [row]
+            return [row for row in catalog.list_containers(reader, rid.database) if row.offer is None]
+
     def hottest(self, meter: Meter) -> list[Hot]:
         """The hottest keys of a partition as all workers know them, heaviest first."""
         return merge_hot([meter.top(SHOWN), *meter.read_others()])
@@ -172,7 +183,7 @@ class Gate:
         self._hottest = ""
         self._now, self._start = admission.meters.shared.steady
 
-    def admit(self, wish: Wish, key: bytes | None = None, values: Sequence[KeyValue] = ()) -> "Ticket":
+    def admit(self, wish: Wish = PLAIN, key: bytes | None = None, values: Sequence[KeyValue] = ()) -> "Ticket":
         """Let an operation in, or refuse it; `key` is the code of its key value, None when it is about several."""
         now = self._now() + self._start
         if wish is not PLAIN and not self._admission.options.priority:

@@ -91,7 +91,8 @@ class Database:
         self.entropy = entropy
         self.admission = admission or Admission(engine)
         self.admission.on_change = self.forget
-        self._compile = partial(compile_container, limits=self.admission.options.limits)
+        self.limits = self.admission.options.limits
+        self._compile = partial(compile_container, limits=self.limits)
         self._containers: dict[tuple[str, str], Container] = {}
 
     def exists(self) -> bool:

@@ -38,6 +38,9 @@ def test_every_reader_returns_the_type_of_its_field() -> None:
         "SIZE": "2MiB",
         "DURATION": "3s",
         "NUMBER": "1",
+        "FACTOR": "0.5",
+        "RU/S": "400",
+        "N=PERCENT,...": "1=20",
         "": "on",
     }
     types = typing.get_type_hints(Settings)

@@ -7,6 +7,7 @@ case, since clients write them as their own language does; names and rids may ad
 from time import perf_counter
 from typing import Final
 
+from armillary.admission import Ticket
 from armillary.api.nosql.session import read_session
 from armillary.budget import PLAIN, Wish
 from armillary.database import Container, Database
@@ -61,7 +62,17 @@ _PLACE: Final = (
 class Call:
     """A request that was let in."""
 
-    __slots__ = ("account_level", "activity", "charge", "database", "headers", "request", "segments", "started")
+    __slots__ = (
+        "account_level",
+        "activity",
+        "charge",
+        "database",
+        "headers",
+        "request",
+        "segments",
+        "started",
+        "ticket",
+    )
 
     def __init__(self, request: Request, database: Database, segments: list[str], activity: str, level: int) -> None:
         self.request = request
@@ -71,6 +82,7 @@ class Call:
         self.activity = activity
         self.account_level = level
         self.charge = 0.0  # what the client was told
+        self.ticket: Ticket | None = None  # of an operation that is no item's
         self.started = perf_counter()
 
     # ---- where it points
@@ -193,6 +205,12 @@ class Call:
             f"x-ms-resource-quota: {_QUOTA}\r\nx-ms-resource-usage: {usage}{_NO_SCRIPTS}\r\n"
             "x-ms-documentdb-collection-index-transformation-progress: 100\r\n"
         )
+
+    def leave(self, response: Response) -> Response:
+        """Book what the client was told, where nobody has done it for an item."""
+        if self.ticket is not None:
+            self.ticket.charge(self.charge, len(response.body))
+        return response
 
     def answer(self, status: int, resource: dict[str, object], charge: float) -> Response:
         """A resource that is no item, with its etag."""

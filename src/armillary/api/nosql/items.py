@@ -75,7 +75,8 @@ def patch_item(call: Call) -> Steps[Response]:
             raise Refusal(Kind.BAD_PATCH, reason="the partition key of an item cannot be changed")
         return make_draft(item, container)
 
-    wrote = yield from call.database.write_item(container, values, name, edit, Mode.REPLACE, call.condition())
+    mode = Mode.REPLACE
+    wrote = yield from call.database.write_item(container, values, name, edit, mode, call.condition(), call.wish())
     return _answer_write(call, container, wrote)
 
 

@@ -1,5 +1,6 @@
 """The document API without a network: signed requests in, responses out, on an engine in memory."""
 
+from armillary.admission import Admission
 from armillary.api.nosql.access import Access
 from armillary.api.nosql.app import NosqlApp
 from armillary.clock import TICKS_PER_SECOND, Clock
@@ -20,10 +21,10 @@ CONTAINER = {"id": "c", "partitionKey": {"paths": ["/pk"], "kind": "Hash", "vers
 class Account:
     """One server process over an engine that others may share."""
 
-    def __init__(self, engine: MemoryEngine) -> None:
+    def __init__(self, engine: MemoryEngine, admission: Admission | None = None) -> None:
         clock = Clock(ticks=lambda: NOW * TICKS_PER_SECOND)
         self.engine = engine
-        self.database = Database(engine, clock)
+        self.database = Database(engine, clock, admission=admission)
         secrets = (b"secret", b"other", b"reader", b"reader2")
         self.app = NosqlApp(self.database, Access(secrets, lambda: NOW), "Session")
 
