@@ -256,12 +256,7 @@ SETTINGS: Final = (
     _row(
         "consistency", "account", _CONSISTENCY, "Default level of the account; reads cost double under the first two."
     ),
-    _row(
-        "partition_throughput",
-        "throughput",
-        _count(100, 1_000_000),
-        "Request units a second that one partition serves.",
-    ),
+    _row("partition_throughput", "throughput", _MILLION, "Request units a second that one partition serves."),
     _row("partition_storage", "throughput", _size(2**20, 2**40), "Size at which a partition is to be split."),
     _row("scale", "throughput", Reader("FACTOR", _read_scale), "Factor for all limits of partitions, such as 0.001."),
     _row("rules", "throughput", _choice("today", "2017"), "Which offers there are: 2017 has throughput per minute."),
