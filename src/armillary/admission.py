@@ -100,17 +100,18 @@ class Admission:
         """Look every offer up again."""
         self._gates.clear()
 
-    def allowance(self, offer: OfferRow | None, partitions: int) -> Allowance:
-        """What one of so many partitions may use of an offer."""
-        if offer is None or (offer.implicit and not self.options.default_throughput):
-            return Allowance()
-        limits = self.options.limits
-        rate = min(offer.throughput / partitions, limits.partition_throughput)
-        return self._allow(offer, rate)
+    def find_offer(self, container: ContainerRow, owner: DatabaseRow) -> OfferRow | None:
+        """The offer that a container draws on: its own, or its database's."""
+        number = container.offer if container.offer is not None else owner.offer
+        if number is None:
+            return None
+        with self._engine.read(CATALOG) as reader:
+            return catalog.find_offer(reader, number)
 
-    def _allow(self, offer: OfferRow, rate: float) -> Allowance:
-        ceiling = CEILING * self.options.limits.scale
-        return allow(rate, per_minute=offer.per_minute, burst=self.options.burst, ceiling=ceiling)
+    def divide(self, offer: OfferRow, container: ContainerRow) -> float:
+        """What a partition of this container has of an offer, in units a second; of a shared one all, at most."""
+        parts = 1 if container.offer is None else len(container.ranges)
+        return min(offer.throughput / parts, self.options.limits.partition_throughput)
 
     def list_payers(self, offer: OfferRow) -> list[ContainerRow]:
         """The containers whose throughput this offer is: one, or those of a database that share it."""
@@ -127,16 +128,20 @@ class Admission:
         return merge_hot([meter.top(SHOWN), *meter.read_others()])
 
     def _open(self, container: ContainerRow, owner: DatabaseRow, place: Range) -> "Gate":
-        number = container.offer if container.offer is not None else owner.offer
-        offer = None
-        if number is not None:
-            with self._engine.read(CATALOG) as reader:
-                offer = catalog.find_offer(reader, number)
-        shared = container.offer is None and offer is not None
+        offer = self.find_offer(container, owner)
         meter = self.meters.open(place.partition)
-        allowance = self.allowance(offer, 1 if shared else len(container.ranges))
-        meter.adopt(allowance._replace(minute=0.0, bank=0.0) if shared else allowance)
-        return Gate(self, meter, self._others(meter, owner, offer if shared else None), _where(container, owner, place))
+        pooled = offer is not None and container.offer is None
+        if offer is None or (offer.implicit and not self.options.default_throughput):
+            meter.adopt(Allowance())
+        elif pooled:
+            meter.adopt(Allowance(self.divide(offer, container)))
+        else:
+            meter.adopt(self._allow(offer, self.divide(offer, container)))
+        return Gate(self, meter, self._others(meter, owner, offer if pooled else None), _where(container, owner, place))
+
+    def _allow(self, offer: OfferRow, rate: float) -> Allowance:
+        ceiling = CEILING * self.options.limits.scale
+        return allow(rate, per_minute=offer.per_minute, burst=self.options.burst, ceiling=ceiling)
 
     def _others(self, meter: Meter, owner: DatabaseRow, shared: OfferRow | None) -> "tuple[_Other, ...]":
         """The budgets beside a partition's own: its database's, and those of buckets."""

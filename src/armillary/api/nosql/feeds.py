@@ -83,8 +83,13 @@ def answer_rows(
     size = call.page_size()
     head = call.head(_CHARGE) + f"x-ms-item-count: {min(len(rows), size)}\r\n"
     if len(rows) > size:
-        head += f"x-ms-continuation: {_MARK}~{owner}~{kind}~{rows[size - 1].number}\r\n"
+        head += continue_after(owner, kind, rows[size - 1].number)
     return Response(200, head.encode(), render_feed(owner, name, resources[:size]))
+
+
+def continue_after(owner: str, kind: str, number: int) -> str:
+    """The header line of a feed that goes on behind the row with this number."""
+    return f"x-ms-continuation: {_MARK}~{owner}~{kind}~{number}\r\n"
 
 
 def after_number(call: Call, owner: str, kind: str) -> int:
