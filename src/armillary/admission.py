@@ -176,40 +176,33 @@ class _Other(NamedTuple):
 class Gate:
     """The way into one partition, in this worker."""
 
-    __slots__ = ("_admission", "_hottest", "_now", "_others", "_start", "_told", "_where", "meter", "per_minute")
+    __slots__ = ("_admission", "_hottest", "_told", "_where", "meter", "now", "others", "per_minute", "start")
 
     def __init__(self, admission: Admission, meter: Meter, others: tuple[_Other, ...], where: str) -> None:
         self.meter = meter
         self.per_minute = meter.allowance.minute > 0.0
         self._admission = admission
-        self._others = others
+        self.others = others
         self._where = where
         self._told = -1
         self._hottest = ""
-        self._now, self._start = admission.meters.shared.steady
+        self.now, self.start = admission.meters.shared.steady
 
     def admit(self, wish: Wish = PLAIN, key: bytes | None = None, values: Sequence[KeyValue] = ()) -> "Ticket":
         """Let an operation in, or refuse it; `key` is the code of its key value, None when it is about several."""
-        now = self._now() + self._start
+        now = self.now() + self.start
         if wish is not PLAIN and not self._admission.options.priority:
             wish = wish._replace(low=False)
         limit = self.meter.refuse(now, wish)
         if limit is not None:
             raise self._refuse(now, limit, key, values)
-        for other in self._others:
+        for other in self.others:
             if other.bucket in (0, wish.bucket):
                 limit = other.meter.refuse(now, wish)
                 if limit is not None:
                     other.meter.note_refusal(None, None)
                     raise self._refuse(now, limit, key, values, other)
         return Ticket(self, now, wish, key, values)
-
-    def book(self, ticket: "Ticket", units: float, size: int) -> None:
-        now = self._now() + self._start
-        self.meter.book(ticket.began, now, units, size, ticket.key, ticket.values)
-        for other in self._others:
-            if other.bucket in (0, ticket.wish.bucket):
-                other.meter.book(ticket.began, now, units, size, None, None)
 
     def _refuse(
         self, now: float, limit: Limit, key: bytes | None, values: Sequence[KeyValue], other: _Other | None = None
@@ -255,13 +248,18 @@ class Ticket:
 
     def charge(self, units: float, size: int = 0) -> None:
         """Book what the operation cost and the bytes it moved."""
-        self._gate.book(self, units, size)
+        gate = self._gate
+        now = gate.now() + gate.start
+        gate.meter.book(self.began, now, units, size, self.key, self.values)
+        for other in gate.others:
+            if other.bucket in (0, self.wish.bucket):
+                other.meter.book(self.began, now, units, size, None, None)
 
     def refuse(self, refused: Refusal) -> Refusal:
         """Book the look-up that found out what the state forbids, and hand the refusal back to be raised."""
         units = price_refusal(refused.kind)
         if units:
-            self._gate.book(self, units, 0)
+            self.charge(units)
         return refused
 
 

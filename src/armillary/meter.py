@@ -37,7 +37,7 @@ _BOARD: Final = 256
 _SLOT: Final = _RING + _BOARD
 _ID: Final = 2
 _HEAD: Final = 8
-_BATCH: Final = 256
+_BATCH: Final = 1_000
 _DOUBLE: Final = 8
 _SECOND, _UNITS, _REQUESTS, _REFUSED, _BYTES, _TIME, _CREDIT, _MINUTE = range(_CELL)
 
@@ -152,6 +152,7 @@ class Meters:
         self._worker = worker
         self._second = -1
         self._open: dict[bytes, Meter] = {}
+        self._unshown: set[Meter] = set()
         self._directories = [_Directory(shared, other) for other in range(shared.workers) if other != worker]
         head = shared.directory(worker)
         # Whoever had this area before, if anybody, died: his numbers go on to count.
@@ -167,10 +168,17 @@ class Meters:
         return meter
 
     def begin_second(self, second: int) -> None:
-        """Once a second in which there is any traffic: whoever wants to look around then does."""
+        """Once a second with any traffic: publish what became hot before it, and let the owner look around."""
         if second != self._second:
             self._second = second
+            for meter in self._unshown:
+                meter.publish()
+            self._unshown.clear()
             self.on_second()
+
+    def note_unshown(self, meter: "Meter") -> None:
+        """This meter has figures of keys that are not on its board."""
+        self._unshown.add(meter)
 
     def find_others(self, name: bytes) -> list[int]:
         """The rings of the same name at the other workers."""
@@ -203,7 +211,6 @@ class Meter:
         "_base",
         "_cells",
         "_elders",
-        "_fresh",
         "_hot",
         "_meters",
         "_others",
@@ -237,7 +244,6 @@ class Meter:
         self._at = ring
         self._units = self._requests = self._size = self._time = 0.0
         self._hot = HotKeys()
-        self._fresh = False  # whether something was found that is not on the board
         self._spent: dict[bytes, Use] = {}
         self._refused: dict[bytes, Use] = {}
 
@@ -278,17 +284,18 @@ class Meter:
                 use[1] += size
             else:
                 self._spent[key] = [units, size, name]
-                if len(self._spent) > _BATCH:
-                    self._absorb(second)
+                self._bound(self._spent)
 
     def note_refusal(self, key: bytes | None, name: object) -> None:
         """Count an operation that was refused in this second."""
         self._cells[self._at + _REFUSED] += 1.0
         if key is not None:
-            use = self._refused.setdefault(key, [0.0, 0.0, name])
-            use[0] += 1.0
-            if len(self._refused) > _BATCH:
-                self._absorb(self.second)
+            use = self._refused.get(key)
+            if use is not None:
+                use[0] += 1.0
+            else:
+                self._refused[key] = [1.0, 0.0, name]
+                self._bound(self._refused)
 
     # ---- what it knows
 
@@ -326,8 +333,13 @@ class Meter:
 
     def top(self, most: int) -> list[Hot]:
         """The hottest keys here, newest figures included."""
-        self._absorb(self.second)
-        return self._list_hot(most)
+        self._absorb()
+        show = self._meters.show
+        return [Hot(show(name), *figures) for name, *figures in self._hot.top(self.second // MINUTE, most)]
+
+    def publish(self) -> None:
+        """Let everybody read them."""
+        write_board(self._meters.shared, self.ring + _RING, self.second // MINUTE, self.top(SHOWN))
 
     def detach(self) -> None:
         """Give the slot away; what is still booked goes nowhere."""
@@ -344,11 +356,6 @@ class Meter:
             return  # begun already; another processor's clock may be a tick behind
         self._meters.begin_second(second)
         fresh = self.second < 0
-        self._absorb(self.second)
-        if self._fresh:
-            self._fresh = False
-            shown = self._list_hot(SHOWN)
-            write_board(self._meters.shared, self.ring + _RING, self.second // MINUTE, shown)
         self._elders = self._meters.find_others(self.name)
         self._settle(second)
         self.second = second
@@ -407,15 +414,16 @@ class Meter:
 
     # ---- hot keys
 
-    def _absorb(self, second: int) -> None:
-        if self._spent or self._refused:
-            self._hot.absorb(second // MINUTE, self._spent, self._refused)
-            self._spent, self._refused = {}, {}
-            self._fresh = True
+    def _bound(self, batch: dict[bytes, Use]) -> None:
+        """A batch has got another key."""
+        if len(batch) == 1:
+            self._meters.note_unshown(self)
+        elif len(batch) > _BATCH:
+            self._absorb()
 
-    def _list_hot(self, most: int) -> list[Hot]:
-        show = self._meters.show
-        return [Hot(show(name), *figures) for name, *figures in self._hot.top(self.second // MINUTE, most)]
+    def _absorb(self) -> None:
+        self._hot.absorb(self.second // MINUTE, self._spent, self._refused)
+        self._spent, self._refused = {}, {}
 
 
 def _do_nothing() -> None:

@@ -15,21 +15,23 @@ from armillary.admission import METADATA
 from armillary.budget import LOWEST_FACTOR, scale_factor
 from armillary.database import STALE, Container, Database
 from armillary.errors import Refusal
+from armillary.hotkeys import merge_hot
 from armillary.json import dump
 from armillary.kv.steps import Block, Steps
 from armillary.meter import Cell, MeterReader
-from armillary.server.heat import HeatLog, show_hot
+from armillary.server.heatlog import HeatLog, Row
 from armillary.server.splitpages import measure_split
 from armillary.store.catalog import OfferRow, Range, Split
 from armillary.store.header import Header
 from armillary.wire.http import Request, Response
 
-__all__ = ["FigurePages"]
+__all__ = ["FigurePages", "show_hot"]
 
 _JSON: Final = b"content-type: application/json\r\ncache-control: no-store\r\n"
 _MINUTE: Final = 60
 _USUAL_MINUTES: Final = 60
 _MOST_MINUTES: Final = 24 * 60
+_HOT: Final = 5
 
 
 class FigurePages:
@@ -42,6 +44,7 @@ class FigurePages:
         self._reader = MeterReader(database.admission.meters.shared)
 
     def show_partitions(self, _: Request) -> Steps[Response]:
+        self._database.admission.meters.begin_second(int(self._reader.shared.now()))
         page = yield Block(self._describe)
         return Response(200, _JSON, dump(page))
 
@@ -145,3 +148,11 @@ def _sum_up(cells: list[Cell]) -> dict[str, Any]:
         "throttled": round(last.refused),
         "minute": minute,
     }
+
+
+def show_hot(reader: MeterReader, partition: bytes) -> list[Row]:
+    """The hottest keys of a partition, as pages have them."""
+    return [
+        {"key": hot.key, "ru": round(hot.units, 2), "bytes": round(hot.bytes), "throttled": round(hot.refused)}
+        for hot in merge_hot(reader.read_hot(partition), _HOT)
+    ]

@@ -6,16 +6,27 @@ from typing import NamedTuple, TypeAlias
 
 from armillary.config import Settings
 from armillary.kv.engine import Engine
+from armillary.meter import MeterMap
 from armillary.server.certificate import Certificate
+from armillary.server.heatlog import HeatLog
 from armillary.server.keeper import Job, Wake
 from armillary.server.keys import Keys
 from armillary.server.service import Application, Limits
 from armillary.wire.http import HttpLimits
 
-__all__ = ["MakeApp", "MakeJobs", "Plan", "choose_limits"]
+__all__ = ["MakeApp", "MakeJobs", "Plan", "Traffic", "choose_limits"]
 
-MakeApp: TypeAlias = Callable[[Engine, Settings, Keys], Application]
-MakeJobs: TypeAlias = Callable[[Engine, Settings, Keys], Sequence[Job]]
+
+class Traffic(NamedTuple):
+    """Where the processes of a server write down what they do: the seconds in shared memory, the minutes of a day."""
+
+    meters: MeterMap
+    heat: HeatLog
+    worker: int = 0
+
+
+MakeApp: TypeAlias = Callable[[Engine, Settings, Keys, Traffic], Application]
+MakeJobs: TypeAlias = Callable[[Engine, Settings, Keys, Traffic], Sequence[Job]]
 
 
 class Plan(NamedTuple):
@@ -29,6 +40,7 @@ class Plan(NamedTuple):
     make_app: MakeApp
     make_jobs: MakeJobs
     wake: Wake
+    traffic: Traffic
 
 
 def choose_limits(settings: Settings, descriptors: int) -> Limits:

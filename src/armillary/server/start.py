@@ -22,13 +22,15 @@ from armillary.errors import Kind, Refusal
 from armillary.kv.engine import Engine
 from armillary.kv.memory import MemoryEngine
 from armillary.limits import limits_of
+from armillary.meter import MeterMap
 from armillary.server.certificate import Certificate
 from armillary.server.family import Role, run_family
+from armillary.server.heatlog import HeatLog
 from armillary.server.keeper import Job, Wake, keep
 from armillary.server.keys import find_keys
 from armillary.server.listeners import open_listeners
 from armillary.server.log import set_up
-from armillary.server.plan import MakeApp, MakeJobs, Plan, choose_limits
+from armillary.server.plan import MakeApp, MakeJobs, Plan, Traffic, choose_limits
 from armillary.server.worker import run_worker
 
 __all__ = ["Ready", "serve"]
@@ -100,8 +102,9 @@ def _make_plan(
         listeners=listeners,
         limits=choose_limits(settings, descriptors),
         make_app=make_app,
-        make_jobs=make_jobs or (lambda _engine, _settings, _keys: ()),
+        make_jobs=make_jobs or (lambda _engine, _settings, _keys, _traffic: ()),
         wake=Wake(),
+        traffic=Traffic(MeterMap(settings.workers), HeatLog(None if settings.memory else settings.data)),
     )
 
 
@@ -113,7 +116,7 @@ def _describe(plan: Plan) -> Ready:
 
 
 def _list_jobs(plan: Plan, engine: Engine) -> list[Job]:
-    jobs = list(plan.make_jobs(engine, plan.settings, plan.keys))
+    jobs = list(plan.make_jobs(engine, plan.settings, plan.keys, plan.traffic))
     check_readers = getattr(engine, "check_readers", None)  # only an engine with readers in other processes has it
     if check_readers is not None:
 

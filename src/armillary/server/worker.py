@@ -34,7 +34,7 @@ _SWITCH_INTERVAL: Final = 0.0005
 def run_worker(plan: Plan, engine: Engine, control: socket.socket, on_ready: Callable[[], None]) -> None:
     """Serve until `control` is readable."""
     sys.setswitchinterval(_SWITCH_INTERVAL)
-    application = plan.make_app(engine, plan.settings, plan.keys)
+    application = plan.make_app(engine, plan.settings, plan.keys, plan.traffic)
     # What lives as long as the process is never looked at again; the rest is mostly freed by counting.
     gc.freeze()
     gc.set_threshold(20_000, 20, 50)

@@ -15,6 +15,7 @@ from armillary.errors import Kind, Refusal
 from armillary.kv.engine import Engine
 from armillary.kv.steps import Steps
 from armillary.server.keys import Keys
+from armillary.server.plan import Traffic
 from armillary.server.start import Ready, serve
 from armillary.wire.http import Request, Response
 
@@ -33,7 +34,7 @@ class Program(TestApp):
         return super().handle(request)
 
 
-def make_app(engine: Engine, _: Settings, __: Keys) -> Program:
+def make_app(engine: Engine, _: Settings, __: Keys, ___: Traffic) -> Program:
     if sys.argv[2:] == ["refused"]:
         raise Refusal(Kind.FORMAT_NEWER, folder=sys.argv[1], found=9, known=1)
     if sys.argv[2:] == ["broken"]:
