@@ -178,6 +178,7 @@ class Call:
 
     def head(self, charge: float) -> str:
         """The header lines that every answer has."""
+        self.charge = charge
         return self._own_head() + _HEAD % charge
 
     def place_head(self, charge: float, container: Container, place: Range, lsn: int) -> str:
