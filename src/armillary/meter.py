@@ -171,10 +171,14 @@ class Meters:
         """Once a second with any traffic: publish what became hot before it, and let the owner look around."""
         if second != self._second:
             self._second = second
-            for meter in self._unshown:
-                meter.publish()
-            self._unshown.clear()
+            self.publish()
             self.on_second()
+
+    def publish(self) -> None:
+        """Let everybody read which keys are hot, up to now."""
+        for meter in self._unshown:
+            meter.publish()
+        self._unshown.clear()
 
     def note_unshown(self, meter: "Meter") -> None:
         """This meter has figures of keys that are not on its board."""

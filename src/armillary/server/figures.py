@@ -44,7 +44,7 @@ class FigurePages:
         self._reader = MeterReader(database.admission.meters.shared)
 
     def show_partitions(self, _: Request) -> Steps[Response]:
-        self._database.admission.meters.begin_second(int(self._reader.shared.now()))
+        self._database.admission.meters.publish()
         page = yield Block(self._describe)
         return Response(200, _JSON, dump(page))
 
