@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.unit.api.nosql.test_app import CONTAINER
+from tests.unit.api.nosql.rig import CONTAINER
 from tests.unit.api.nosql.test_budgets import MANUAL, House
 
 from armillary.budget import PLAIN, Allowance
