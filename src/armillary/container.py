@@ -50,6 +50,7 @@ def compile_container(row: ContainerRow, owner: DatabaseRow, limits: Limits = US
         row.definition.get("defaultTtl"),
         paths,
         limits.fixed_storage if key.system_key else limits.key_storage,
+        limits.note,
     )
     ranges = tuple(read_range(place.low, place.high) for place in row.ranges)
     bounds = (ITEM, *(ITEM + found.stop.rstrip(b"\0") for found in ranges))

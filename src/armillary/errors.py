@@ -53,7 +53,9 @@ class Kind(Enum):
     SPLIT_OVER = "The split {id} is over: it was done or cancelled"
     SPLIT_REFUSED = "The range {range} cannot be split: {reason}"
     SPLIT_RUNS = "The range {range} is being split already"
-    KEY_FULL = "Partition key reached maximum size of {limit} bytes: the items of this key value would have {size}"
+    KEY_FULL = (
+        "Partition key reached maximum size of {limit} bytes: the items of this key value would have {size}{note}"
+    )
     SESSION_AHEAD = "The session token asks for LSN {asked}, this partition is at {lsn}"
     DATABASE_EXISTS = "A database with the id {name!r} exists already"
     CONTAINER_EXISTS = "A container with the id {name!r} exists already"

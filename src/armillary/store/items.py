@@ -147,7 +147,7 @@ def put_item(
     growth = len(body) - (len(old.body) if old else 0)
     logical = count_item(tx, place, growth, 0 if old else 1, tx.lsn)
     if logical.size > tx.rules.key_bytes and growth > 0:
-        raise Refusal(Kind.KEY_FULL, limit=tx.rules.key_bytes, size=logical.size)
+        raise Refusal(Kind.KEY_FULL, limit=tx.rules.key_bytes, size=logical.size, note=tx.rules.note)
     move_expiry(tx, place.item, old.envelope if old else None, envelope)
     if old is not None:
         _forget_entry(tx, old.envelope)

@@ -306,6 +306,17 @@ def test_unlimited_containers_of_2017_have_2500_at_least() -> None:
     assert house.scale(2400).status == 400
 
 
+def test_an_offer_is_pending_while_its_partitions_are_split() -> None:
+    house = House()
+    house.create("d", "c", {MANUAL: "400"})
+    database = house.workers[0].database
+    container = database.container("d", "c")
+    path = f"/offers/{house.offer()['id']}"
+    assert header(house.send("GET", path), "x-ms-offer-replace-pending") == "false"
+    drive(house.engine, database.start_split(container, container.row.ranges[0], "1F" + "FF" * 15, "throughput"))
+    assert header(house.send("GET", path), "x-ms-offer-replace-pending") == "true"
+
+
 # ---- options
 
 
@@ -315,6 +326,15 @@ def test_scaled_limits_are_named_wherever_they_refuse() -> None:
     assert len(house.partitions()) == 7
     assert house.fill(500) == pytest.approx(400 / 7 / 5.25, abs=1)
     assert "(all limits are scaled by 0.01)" in load(house.write("x").body)["message"]
+
+
+def test_the_cap_of_a_key_is_scaled_and_says_so() -> None:
+    house = House(partition_storage=2**20, scale=0.01)
+    house.create("d", "c")
+    item = {"id": "1", "pk": "a", "filler": "x" * 5000}
+    refused = house.send("POST", "/dbs/d/colls/c/docs", item, {"x-ms-documentdb-partitionkey": '["a"]'})
+    assert (refused.status, substatus(refused)) == (403, 1014)
+    assert "(all limits are scaled by 0.01)" in load(refused.body)["message"]
 
 
 def test_no_partition_has_more_than_one_serves() -> None:
