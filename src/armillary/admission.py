@@ -85,15 +85,21 @@ class Admission:
         self._gates: dict[bytes, Gate] = {}
         self.meters.show = show_key
         self.meters.on_second = self._look
-        account = self.meters.open(METADATA)
-        account.adopt(Allowance(self.options.metadata))
-        self.metadata = Gate(self, account, (), "the account's metadata")
 
     def gate(self, container: ContainerRow, owner: DatabaseRow, place: Range) -> "Gate":
         """The gate of a partition."""
         gate = self._gates.get(place.partition)
-        if gate is None:
+        if gate is None or gate.meter.detached or (gate.others and gate.is_broken()):
             gate = self._gates[place.partition] = self._open(container, owner, place)
+        return gate
+
+    def metadata(self) -> "Gate":
+        """The gate of everything that is no item."""
+        gate = self._gates.get(METADATA)
+        if gate is None or gate.meter.detached:
+            meter = self.meters.open(METADATA)
+            meter.adopt(Allowance(self.options.metadata))
+            gate = self._gates[METADATA] = Gate(self, meter, (), "the account's metadata")
         return gate
 
     def forget(self) -> None:
@@ -203,6 +209,10 @@ class Gate:
                     other.meter.note_refusal(None, None)
                     raise self._refuse(now, limit, key, values, other)
         return Ticket(self, now, wish, key, values)
+
+    def is_broken(self) -> bool:
+        """Whether a budget beside the partition's own has lost its meter."""
+        return any(other.meter.detached for other in self.others)
 
     def _refuse(
         self, now: float, limit: Limit, key: bytes | None, values: Sequence[KeyValue], other: _Other | None = None

@@ -24,7 +24,19 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple
 from zlib import crc32
 
-from armillary.budget import MINUTE, Allowance, Limit, State, Window, Wish, carry, judge, measure_wait, open_window
+from armillary.budget import (
+    MINUTE,
+    PLAIN,
+    Allowance,
+    Limit,
+    State,
+    Window,
+    Wish,
+    carry,
+    judge,
+    measure_wait,
+    open_window,
+)
 from armillary.clock import TICKS_PER_SECOND, Clock
 from armillary.hotkeys import SHOWN, Hot, HotKeys, Use
 from armillary.json import dump, load
@@ -215,6 +227,7 @@ class Meter:
         "_base",
         "_cells",
         "_elders",
+        "_ends",
         "_hot",
         "_meters",
         "_others",
@@ -226,6 +239,7 @@ class Meter:
         "_time",
         "_units",
         "_window",
+        "detached",
         "name",
         "plain",
         "ring",
@@ -237,12 +251,14 @@ class Meter:
         self.ring = ring
         self.second = -1
         self.plain = 0.0
+        self.detached = False  # whether its slot belongs to somebody else by now
         self._meters = meters
         self._cells = meters.shared.cells
         self._allowance = Allowance()
         self._state = State()
         self._base: tuple[int, State] | None = None
         self._window = Window(0.0, 0.0)
+        self._ends = 0.0  # of the running second
         self._elders: list[int] = []  # the rings of the other workers
         self._others: tuple[int, ...] = ()  # their cells of this second
         self._at = ring
@@ -255,23 +271,17 @@ class Meter:
 
     def refuse(self, now: float, wish: Wish) -> Limit | None:
         """The limit that refuses an operation now, or None."""
-        second = int(now)
-        if second != self.second:
-            self._turn(second)
-        used = self._units
-        cells = self._cells
-        for at in self._others:
-            if cells[at] == second:
-                used += cells[at + _UNITS]
-        if used < self.plain and not wish.low:
+        if now >= self._ends:
+            self._turn(int(now))
+        used = self._units if not self._others else self.used()
+        if used < self.plain and (wish is PLAIN or not wish.low):
             return None
-        return judge(self._window, used, now - second, wish)
+        return judge(self._window, used, now - self.second, wish)
 
     def book(self, began: float, now: float, units: float, size: int, key: bytes | None, name: object) -> None:
         """Count an operation that was done: what it cost, the bytes it moved, and for which key."""
-        second = int(now)
-        if second != self.second:
-            self._turn(second)
+        if now >= self._ends:
+            self._turn(int(now))
         cells, at = self._cells, self._at
         self._units += units
         cells[at + _UNITS] = self._units
@@ -319,8 +329,11 @@ class Meter:
 
     def used(self) -> float:
         """What all workers used in the running second, as far as this one has looked."""
-        others = sum(self._cells[at + _UNITS] for at in self._others if self._cells[at] == self.second)
-        return float(self._units + others)
+        used, cells, second = self._units, self._cells, self.second
+        for at in self._others:
+            if cells[at] == second:
+                used += cells[at + _UNITS]
+        return float(used)
 
     def wait(self, now: float) -> float:
         """Seconds until an operation is worth another try."""
@@ -347,6 +360,7 @@ class Meter:
 
     def detach(self) -> None:
         """Give the slot away; what is still booked goes nowhere."""
+        self.detached = True
         self._meters = Meters(MeterMap(slots=1), show=self._meters.show)
         self._cells = self._meters.shared.cells
         self.ring, self._others = self._meters.shared.slot(0, 0), ()
@@ -362,7 +376,7 @@ class Meter:
         fresh = self.second < 0
         self._elders = self._meters.find_others(self.name)
         self._settle(second)
-        self.second = second
+        self.second, self._ends = second, second + 1.0
         self._take_cell(second, fresh)
         self._others = tuple(ring + second % SECONDS * _CELL for ring in self._elders)
         self._open_window()

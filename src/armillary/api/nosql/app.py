@@ -48,7 +48,7 @@ class NosqlApp:
                 self._access.admit(request, resource)
             handler = _find_handler(request, resource.segments)
             if resource.segments[4:5] != _ITEMS:
-                call.ticket = self._database.admission.metadata.admit()
+                call.ticket = self._database.admission.metadata().admit()
             answer = handler(call)
         except Refusal as refused:
             if refused.kind not in STALE:

@@ -13,7 +13,7 @@ from armillary.json import load
 from armillary.kv.memory import MemoryEngine
 from armillary.kv.steps import drive
 from armillary.limits import Limits
-from armillary.meter import Cell, MeterMap, MeterReader, Meters
+from armillary.meter import SLOTS, Cell, MeterMap, MeterReader, Meters
 from armillary.wire.http import Response
 
 MANUAL = "x-ms-offer-throughput"
@@ -24,10 +24,10 @@ PRIORITY = "x-ms-cosmos-priority-level"
 class House:
     """Workers of one server over one store, and a clock that the test sets."""
 
-    def __init__(self, workers: int = 1, **settings: Any) -> None:
+    def __init__(self, workers: int = 1, slots: int = SLOTS, **settings: Any) -> None:
         self.hands = Hands()
         self.engine = MemoryEngine()
-        self.map = MeterMap(workers, self.hands.clock)
+        self.map = MeterMap(workers, self.hands.clock, slots)
         options = read_options(Settings(**settings))
         self.workers = [
             Account(self.engine, Admission(self.engine, Meters(self.map, worker), options)) for worker in range(workers)
@@ -229,6 +229,22 @@ def test_workers_share_a_budget() -> None:
     assert sum(through) in (77, 78)
     refused = house.write("x", "w0", worker=0)
     assert refused.status == 429
+
+
+def test_budgets_are_kept_where_meters_are_few() -> None:
+    """Containers take each other's slots; who comes back is found again by the other worker."""
+    house = House(workers=2, slots=2)
+    for container in ("c", "e", "f"):
+        house.create("d", container, {MANUAL: "400"})
+    for _ in range(3):
+        for container in ("e", "f"):
+            for worker in (0, 1):
+                assert house.write("1", container=container, worker=worker).status < 300
+        house.hands.go(1.0)
+    house.fill(1, worker=0)
+    house.fill(1, worker=1)
+    house.hands.go(1.0)
+    assert 74 <= house.fill(40, "a", 0) + house.fill(200, "b", 1) <= 78
 
 
 def test_containers_of_a_database_share_its_offer() -> None:
