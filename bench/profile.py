@@ -19,8 +19,11 @@ from armillary.kv.engine import Engine
 from armillary.kv.lmdb import LmdbEngine
 from armillary.kv.memory import MemoryEngine
 from armillary.kv.steps import drive
+from armillary.meter import MeterMap
 from armillary.server.application import make_app, prepare
+from armillary.server.heatlog import HeatLog
 from armillary.server.keys import Keys
+from armillary.server.plan import Traffic
 from armillary.wire.http import HttpLimits, Request, RequestReader, Response
 from bench import peers, requests
 
@@ -36,7 +39,7 @@ class Bench:
         self.engine = engine
         self.reader = RequestReader(HttpLimits())
         prepare(engine)
-        self.app = make_app(engine, Settings(), Keys(*[requests.KEY] * 4))
+        self.app = make_app(engine, Settings(), Keys(*[requests.KEY] * 4), Traffic(MeterMap(), HeatLog()))
 
     def parse(self, data: bytes) -> Request:
         (request,) = self.reader.receive(data)

@@ -138,6 +138,34 @@ def _read_key(text: str) -> str:
     return text
 
 
+def _read_scale(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        raise ValueError(f"{text!r} is not a number") from None
+    _bound(value, 1e-6, 1.0, lambda number: f"{number:g}")
+    return value
+
+
+def _read_throughput(text: str) -> int:
+    value = _count(0, 1_000_000).read(text)
+    assert isinstance(value, int)
+    if value and (value < 400 or value % 100):
+        raise ValueError(f"{value} is no throughput: it is 400 or more in steps of 100, or 0")
+    return value
+
+
+def _read_buckets(text: str) -> str:
+    parts = sorted(filter(None, text.replace(" ", "").split(",")))
+    for part in parts:
+        name, _, percent = part.partition("=")
+        if name not in ("1", "2", "3", "4", "5") or not percent.isdecimal() or not 1 <= int(percent) <= 100:
+            raise ValueError(f"{part!r} is no bucket: write its number, 1 to 5, and its percent, such as 1=20,2=50")
+    if len({part[0] for part in parts}) < len(parts):
+        raise ValueError(f"{text!r} has a bucket twice")
+    return ",".join(parts)
+
+
 FLAG: Final = Reader("", _read_flag)
 _PATH: Final = Reader("PATH", _read_path)
 _HOST: Final = Reader("ADDRESS", _read_host)
@@ -145,6 +173,9 @@ _KEY: Final = Reader("BASE64", _read_key, secret=True)
 _CONSISTENCY: Final = _choice("Strong", "BoundedStaleness", "Session", "ConsistentPrefix", "Eventual")
 _SECONDS: Final = _duration(0.1, 3600)
 _MILLION: Final = _count(1, 1_000_000)
+_MILLION_OR_NONE: Final = _count(0, 1_000_000)
+_THROUGHPUT: Final = Reader("RU/S", _read_throughput)
+_BUCKETS: Final = Reader("N=PERCENT,...", _read_buckets)
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,8 +184,6 @@ class Settings:
 
     data: Path = Path("armillary-data")
     memory: bool = False
-    storage_limit: int = 50 * 2**30
-    partition_throughput: int = 10_000
     host: str | None = None
     port: int = 8081
     workers: int | None = None
@@ -166,6 +195,15 @@ class Settings:
     secondary_readonly_key: str | None = None
     allow_well_known_key: bool = False
     consistency: str = "Session"
+    partition_throughput: int = 10_000
+    partition_storage: int = 50 * 2**30
+    scale: float = 1.0
+    rules: str = "today"
+    default_throughput: int = 0
+    metadata_throughput: int = 0
+    burst: bool = False
+    priority: bool = False
+    throughput_buckets: str = ""
     max_header_bytes: int = 64 * 2**10
     max_body_bytes: int = 2_200_000
     header_timeout: float = 10.0
@@ -205,8 +243,6 @@ _DEFAULTS: Final = Settings()
 SETTINGS: Final = (
     _row("data", "storage", _PATH, "Folder that holds the data; made if it is missing."),
     _row("memory", "storage", FLAG, "Keep everything in memory; nothing is left when the server stops."),
-    _row("storage_limit", "storage", _size(2**20, 2**40), "Largest size of one partition."),
-    _row("partition_throughput", "storage", _count(100, 1_000_000), "RU/s that one partition serves."),
     _row("host", "network", _HOST, "Address to listen on; without it 127.0.0.1 and ::1, this machine only."),
     _row("port", "network", _count(0, 65535), "Port for HTTP and HTTPS alike; 0 takes any free one."),
     _row("workers", "network", _count(1, 64), "Worker processes; as many as cores, at most 4. One with --memory."),
@@ -219,6 +255,20 @@ SETTINGS: Final = (
     _row("allow_well_known_key", "keys", FLAG, "Accept the public, well-known key beyond loopback too."),
     _row(
         "consistency", "account", _CONSISTENCY, "Default level of the account; reads cost double under the first two."
+    ),
+    _row("partition_throughput", "throughput", _MILLION, "Request units a second that one partition serves."),
+    _row("partition_storage", "throughput", _size(2**20, 2**40), "Size at which a partition is to be split."),
+    _row("scale", "throughput", Reader("FACTOR", _read_scale), "Factor for all limits of partitions, such as 0.001."),
+    _row("rules", "throughput", _choice("today", "2017"), "Which offers there are: 2017 has throughput per minute."),
+    _row("default_throughput", "throughput", _THROUGHPUT, "Budget of containers that ask for none; 0 is no limit."),
+    _row("metadata_throughput", "throughput", _MILLION_OR_NONE, "Budget of the account's metadata; 0 is no limit."),
+    _row("burst", "throughput", FLAG, "Let partitions save what they do not use, for up to 300 s."),
+    _row("priority", "throughput", FLAG, "Throttle requests of low priority before others."),
+    _row(
+        "throughput_buckets",
+        "throughput",
+        _BUCKETS,
+        "Percent that each of five buckets may use: 1=20,2=50.",
     ),
     _row("max_header_bytes", "limits", _size(2**10, 2**24), "Largest head of a request; over it 431."),
     _row("max_body_bytes", "limits", _size(2**10, 2**30), "Largest body of a request; over it 413."),

@@ -10,11 +10,13 @@ container itself, is what the catalog says: see `look_up` and `is_current`.
 """
 
 import os
-from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final
 
+from armillary.admission import Admission, Ticket
+from armillary.answers import NO_SESSION, ChangeFeed, Feed, Read, Session, Wrote
+from armillary.budget import PLAIN, Wish
 from armillary.clock import Clock
 from armillary.container import Container, compile_container
 from armillary.errors import Kind, Refusal
@@ -33,9 +35,8 @@ from armillary.store.catalog import (
     Stamp,
     partitions_of,
 )
-from armillary.store.check import Findings, Report, Subject, check_container, find_orphans
+from armillary.store.check import Findings, Report, check_container, find_orphans
 from armillary.store.cuts import Cut, Partition
-from armillary.store.feed import Changes as FeedPage
 from armillary.store.feed import find_start, read_changes
 from armillary.store.header import (
     FILLING,
@@ -51,70 +52,38 @@ from armillary.store.items import (
     Condition,
     Draft,
     Edit,
-    Item,
     Mode,
+    Place,
     Written,
     apply_changes,
     delete_item,
     put_item,
 )
-from armillary.store.layout import CATALOG, ITEM
-from armillary.store.places import find_place, logical_code
-from armillary.store.reading import ItemPage, Scope, find_id, read_item, read_stretch, scope_of
-from armillary.store.rules import KEY_BYTES, first_aging
+from armillary.store.layout import CATALOG
+from armillary.store.places import find_place
+from armillary.store.reading import Scope, find_id, read_item, read_stretch
+from armillary.store.rules import first_aging
 from armillary.store.split import seal
 from armillary.store.splitting import SealWatch, open_again, resolve_seal
 from armillary.store.transaction import Moment, Transaction, check_header
 from armillary.units import price_feed, price_read, price_write
 from armillary.values import KeyValue
 
+__all__ = [
+    "NO_SESSION",
+    "STALE",
+    "ChangeFeed",
+    "Container",
+    "Database",
+    "Feed",
+    "Read",
+    "Report",
+    "Wrote",
+    "compile_container",
+]
+
 STALE: Final = frozenset((Kind.PARTITION_MISSING, Kind.PARTITION_CLOSED, Kind.DEFINITION_NEWER))
-IMPLICIT_THROUGHPUT: Final = 400
 _SETTLE_TRIES: Final = 5
-
-
-Session: TypeAlias = Callable[[Range], int]
-
-
-def NO_SESSION(_: Range) -> int:  # noqa: N802 - a value to its users
-    """The session of a caller who has seen nothing."""
-    return 0
-
-
-class Read(NamedTuple):
-    """An item that was found, the LSN of its partition, and the charge."""
-
-    item: Item
-    place: Range
-    lsn: int
-    charge: float
-
-
-class Wrote(NamedTuple):
-    """A write that was applied."""
-
-    written: Written
-    place: Range
-    lsn: int
-    charge: float
-
-
-class Feed(NamedTuple):
-    """A page of items; `page.next` is empty at the end."""
-
-    page: ItemPage
-    place: Range
-    lsn: int
-    charge: float
-
-
-class ChangeFeed(NamedTuple):
-    """A page of changes, and the LSN of their partition."""
-
-    changes: FeedPage
-    place: Range
-    lsn: int
-    charge: float
 
 
 class Database:
@@ -125,13 +94,15 @@ class Database:
         engine: Engine,
         clock: Clock,
         entropy: Callable[[int], bytes] = os.urandom,
-        key_bytes: int = KEY_BYTES,
+        admission: Admission | None = None,
     ) -> None:
-        """`key_bytes` is what the items of one key value may take together."""
         self.engine = engine
-        self._compile = partial(compile_container, key_bytes=key_bytes)
         self.clock = clock
         self.entropy = entropy
+        self.admission = admission or Admission(engine)
+        self.admission.on_change = self.forget
+        self.limits = self.admission.options.limits
+        self._compile = partial(compile_container, limits=self.limits)
         self._containers: dict[tuple[str, str], Container] = {}
 
     def exists(self) -> bool:
@@ -143,7 +114,7 @@ class Database:
     def database(self, segment: str) -> DatabaseRow:
         """A database by its rid or its name."""
         with self.engine.read(CATALOG) as reader:
-            return _must_find(reader, segment)
+            return catalog.must_find_database(reader, segment)
 
     def databases(self, after: int, limit: int) -> list[DatabaseRow]:
         """Databases in the order they were made, behind a number."""
@@ -182,7 +153,7 @@ class Database:
     def look_up(self, database: str, segment: str) -> Container:
         """The same as the catalog has it now, for whatever is about the container and not about its items."""
         with self.engine.read(CATALOG) as reader:
-            owner = _must_find(reader, database)
+            owner = catalog.must_find_database(reader, database)
             row = catalog.find_container(reader, owner, segment)
         if row is None:
             raise Refusal(Kind.CONTAINER_MISSING, name=segment)
@@ -200,8 +171,9 @@ class Database:
             return _take(catalog.list_containers(reader, owner.number, after), limit)
 
     def forget(self) -> None:
-        """Look at the catalog again for every container."""
+        """Look at the catalog again for every container and its offer."""
         self._containers.clear()
+        self.admission.forget()
 
     def create_container(
         self,
@@ -335,6 +307,17 @@ class Database:
 
     # ---- items
 
+    def enter(
+        self,
+        container: Container,
+        place: Range,
+        wish: Wish = PLAIN,
+        key: bytes | None = None,
+        values: Sequence[KeyValue] = (),
+    ) -> Ticket:
+        """Admit an operation on one partition, or one page of a long one; whoever gets the ticket charges it."""
+        return self.admission.gate(container.row, container.owner, place).admit(wish, key, values)
+
     def read_item(
         self,
         container: Container,
@@ -342,16 +325,21 @@ class Database:
         name: str,
         session: Session = NO_SESSION,
         factor: float = 1.0,
+        wish: Wish = PLAIN,
     ) -> Read:
         """A point read; `session` tells the LSN that the caller has seen of a range."""
         spot = find_place(container.key, values, name)
-        place = self.route(container, spot.item)
+        place = container.route(spot.item)
+        ticket = self.enter(container, place, wish, spot.logical, values)
         with self.engine.read(place.partition) as reader:
-            lsn = self._check_reader(reader, container, place, session)
+            lsn = self._check_reader(reader, container, place, session, ticket)
             item = read_item(reader, spot, container.rules, self.clock.ticks())
         if item is None:
-            raise Refusal(Kind.ITEM_MISSING, id=name, lsn=lsn, place=place)
-        return Read(item, place, lsn, price_read(len(item.body), factor))
+            raise ticket.refuse(Refusal(Kind.ITEM_MISSING, id=name, lsn=lsn, place=place))
+        size = len(item.body)
+        charge = price_read(size, factor)
+        ticket.charge(charge, size)
+        return Read(item, place, lsn, charge, ticket.drawn)
 
     def write_item(
         self,
@@ -361,93 +349,124 @@ class Database:
         draft: Draft | Edit,
         mode: Mode,
         condition: Condition = NO_CONDITION,
+        wish: Wish = PLAIN,
     ) -> Steps[Wrote]:
         spot = find_place(container.key, values, name)
-        place = self.route(container, spot.item)
-        partition, rules, moment = place.partition, container.rules, self._moment()
 
-        def work(view: View) -> Changes:
-            tx = Transaction(view, partition, rules, moment)
-            return apply_changes(tx, put_item(tx, spot, draft, mode, condition))
+        def change(tx: Transaction) -> Written:
+            return put_item(tx, spot, draft, mode, condition)
 
-        done = yield from self._commit(partition, work)
-        written: Written = done.result
-        return Wrote(written, place, written.lsn, price_write(len(written.item.body), written.old_size))
+        wrote = yield from self._write(container, spot, values, wish, change)
+        return wrote
 
     def delete_item(
-        self, container: Container, values: Sequence[KeyValue], name: str, condition: Condition = NO_CONDITION
+        self,
+        container: Container,
+        values: Sequence[KeyValue],
+        name: str,
+        condition: Condition = NO_CONDITION,
+        wish: Wish = PLAIN,
     ) -> Steps[Wrote]:
         spot = find_place(container.key, values, name)
-        place = self.route(container, spot.item)
+
+        def change(tx: Transaction) -> Written:
+            return delete_item(tx, spot, condition)
+
+        wrote = yield from self._write(container, spot, values, wish, change)
+        return wrote
+
+    def _write(
+        self,
+        container: Container,
+        spot: Place,
+        values: Sequence[KeyValue],
+        wish: Wish,
+        change: Callable[[Transaction], Written],
+    ) -> Steps[Wrote]:
+        place = container.route(spot.item)
+        ticket = self.enter(container, place, wish, spot.logical, values)
         partition, rules, moment = place.partition, container.rules, self._moment()
 
         def work(view: View) -> Changes:
             tx = Transaction(view, partition, rules, moment)
-            return apply_changes(tx, delete_item(tx, spot, condition))
+            return apply_changes(tx, change(tx))
 
-        done = yield from self._commit(partition, work)
-        written: Written = done.result
-        return Wrote(written, place, written.lsn, price_write(written.old_size))
+        written: Written = (yield from self._commit(partition, work, ticket)).result
+        size = len(written.item.body)
+        charge = price_write(size, written.old_size)
+        ticket.charge(charge, size)
+        return Wrote(written, place, written.lsn, charge, ticket.drawn)
 
     def id_of(self, container: Container, values: Sequence[KeyValue], number: int) -> str | None:
         """The id of the item that has this number, the last part of its rid."""
-        scope = self.scope(container, values)
-        place = self.route(container, scope.start)
+        scope = container.scope(values)
+        place = container.route(scope.start)
         with self.engine.read(place.partition) as reader:
-            self._check_reader(reader, container, place, NO_SESSION)
+            self._look_at(reader, container, place)
             return find_id(reader, number, scope)
 
-    def scope(self, container: Container, values: Sequence[KeyValue]) -> Scope:
-        """The items of one logical partition, or of all that begin with a prefix of a hierarchical key."""
-        if not container.key.is_complete(values):
-            return scope_of(container.key.range_of(values))
-        start = ITEM + logical_code(container.key, values)[0]
-        return Scope(start, start + b"\xff")
-
     def read_feed(
-        self, container: Container, scope: Scope, limits: tuple[int, int], session: Session = NO_SESSION
+        self,
+        container: Container,
+        scope: Scope,
+        limits: tuple[int, int],
+        session: Session = NO_SESSION,
+        factor: float = 1.0,
+        wish: Wish = PLAIN,
     ) -> Feed:
-        """A page of the items of a scope; `limits` are items and bytes. Ranges with nothing in them are passed over."""
-        visits = 0
+        """A page of the items of a scope; `limits` are items and bytes. Ranges with nothing in them are passed over.
+
+        Each range that is looked into is admitted and charged by itself. Where one refuses behind others that were
+        empty, the page ends before it, empty too: what was done so far is not thrown away.
+        """
+        total = 0.0
         start = scope.start
+        done: Feed | None = None
         while True:
-            place, end = self._route_scope(container, start)
+            place, end = container.find_range(start)
+            try:
+                ticket = self.enter(container, place, wish, scope.key, scope.values)
+            except Refusal:
+                if done is None:
+                    raise
+                return done
             with self.engine.read(place.partition) as reader:
-                lsn = self._check_reader(reader, container, place, session)
-                stop = min(end, scope.stop)
-                page = read_stretch(reader, start, stop, container.rules, self.clock.ticks(), limits)
-            visits += 1
+                lsn = self._check_reader(reader, container, place, session, ticket)
+                page = read_stretch(reader, start, min(end, scope.stop), container.rules, self.clock.ticks(), limits)
+            charge = price_feed(len(page.items), page.size, factor=factor)
+            ticket.charge(charge, page.size)
+            total += charge
             if not page.next and end < scope.stop:
                 page = page._replace(next=end)
+            done = Feed(page, place, lsn, round(total, 2), ticket.drawn)
             if page.items or not page.next:
-                return Feed(page, place, lsn, price_feed(len(page.items), page.size, visits))
+                return done
             start = page.next
 
     def read_changes(
-        self, container: Container, scope: Scope, start: int | None, since: int, limits: tuple[int, int]
+        self,
+        container: Container,
+        scope: Scope,
+        start: int | None,
+        since: int,
+        limits: tuple[int, int],
+        wish: Wish = PLAIN,
     ) -> ChangeFeed:
         """What changed among the items of a scope, in one partition: behind a position, since a moment in ticks when
         that is positive, or from now on when the start is None.
         """
-        place = self.route(container, scope.start)
+        place = container.route(scope.start)
+        ticket = self.enter(container, place, wish, scope.key, scope.values)
         with self.engine.read(place.partition) as reader:
-            lsn = self._check_reader(reader, container, place, NO_SESSION)
+            lsn = self._check_reader(reader, container, place, NO_SESSION, ticket)
             if start is None:
                 start = lsn
             elif since:
                 start = find_start(reader, since)
             changes = read_changes(reader, scope, start, container.rules, self.clock.ticks(), limits)
-        return ChangeFeed(changes, place, lsn, price_feed(len(changes.items), changes.size))
-
-    def route(self, container: Container, key: bytes) -> Range:
-        """The range that an item key falls into."""
-        return self._route_scope(container, key)[0]
-
-    def _route_scope(self, container: Container, key: bytes) -> tuple[Range, bytes]:
-        """The same, and the item key at which the range ends."""
-        bounds = container.bounds
-        at = bisect_right(bounds, key) - 1 if len(bounds) > 2 else 0
-        return container.row.ranges[at], bounds[at + 1]
+        charge = price_feed(len(changes.items), changes.size)
+        ticket.charge(charge, changes.size)
+        return ChangeFeed(changes, place, lsn, charge, ticket.drawn)
 
     # ---- the whole
 
@@ -490,14 +509,7 @@ class Database:
 
     def _check(self, container: Container) -> Findings:
         """Walk one container; where others change it meanwhile, what is there then."""
-        name = f"{container.owner.id}/{container.row.id}"
-        places = zip(container.row.ranges, container.ranges, strict=True)
-        subjects = [
-            Subject(f"{name} range {place.id} ({place.partition.hex()})", place.partition, place.birth, bounds,
-                    container.key, container.rules)
-            for place, bounds in places
-        ]  # fmt: skip
-        found = check_container(self.engine, name, subjects)
+        found = check_container(self.engine, f"{container.owner.id}/{container.row.id}", container.subjects())
         row = self._find_row(container)
         if not found.complaints or row == container.row:
             return found
@@ -505,8 +517,18 @@ class Database:
 
     # ---- the ways down
 
-    def _check_reader(self, reader: Reader, container: Container, place: Range, session: Session) -> int:
-        """Whether this partition may be read for this container, and by a caller who has seen so much; its LSN.
+    def _check_reader(
+        self, reader: Reader, container: Container, place: Range, session: Session, ticket: Ticket
+    ) -> int:
+        """Whether this partition may be read for this container, and by a caller who has seen so much; its LSN."""
+        lsn = self._look_at(reader, container, place)
+        asked = session(place)
+        if lsn < asked:
+            raise ticket.refuse(Refusal(Kind.SESSION_AHEAD, asked=asked, lsn=lsn, place=place))
+        return lsn
+
+    def _look_at(self, reader: Reader, container: Container, place: Range) -> int:
+        """Whether this partition may be read for this container; its LSN.
 
         A sealed one is the latest there is until the catalog names others: looked up after the snapshot was taken.
         """
@@ -516,11 +538,7 @@ class Database:
             check_header(raw, place.partition, container.rules.version)
         if version > container.rules.version:
             check_header(raw, place.partition, container.rules.version)
-        lsn = reader.lsn + base
-        asked = session(place)
-        if lsn < asked:
-            raise Refusal(Kind.SESSION_AHEAD, asked=asked, lsn=lsn, place=place)
-        return lsn
+        return reader.lsn + base
 
     def _is_named(self, container: Container, place: Range) -> bool:
         row = self._find_row(container)
@@ -549,13 +567,16 @@ class Database:
                 yield from self._drop([place.partition for place in made])
             raise
 
-    def _commit(self, partition: bytes, work: Work) -> Steps[Applied]:
+    def _commit(self, partition: bytes, work: Work, ticket: Ticket | None = None) -> Steps[Applied]:
+        """Commit a work; where it is refused, its ticket is charged for finding that out."""
         outcome: Outcome = yield Commit(partition, work)
         for _ in range(_SETTLE_TRIES):
             if not isinstance(outcome, Unknown):
                 break
             outcome = yield Block(partial(self.engine.settle, partition, outcome))
         if isinstance(outcome, Rejected):
+            if ticket is not None and isinstance(outcome.error, Refusal):
+                raise ticket.refuse(outcome.error)
             raise outcome.error
         if isinstance(outcome, Unknown):
             raise Refusal(Kind.OUTCOME_UNKNOWN)
@@ -571,13 +592,6 @@ class Database:
         with self.engine.read(place.partition) as reader:
             state, version = header_state(reader.header)
         return state == SEALED or version < container.rules.version
-
-
-def _must_find(reader: Reader, segment: str) -> DatabaseRow:
-    row = catalog.find_database(reader, segment)
-    if row is None:
-        raise Refusal(Kind.DATABASE_MISSING, name=segment)
-    return row
 
 
 def _take(rows: Any, limit: int) -> list[Any]:

@@ -53,7 +53,9 @@ class Kind(Enum):
     SPLIT_OVER = "The split {id} is over: it was done or cancelled"
     SPLIT_REFUSED = "The range {range} cannot be split: {reason}"
     SPLIT_RUNS = "The range {range} is being split already"
-    KEY_FULL = "Partition key reached maximum size of {limit} bytes: the items of this key value would have {size}"
+    KEY_FULL = (
+        "Partition key reached maximum size of {limit} bytes: the items of this key value would have {size}{note}"
+    )
     SESSION_AHEAD = "The session token asks for LSN {asked}, this partition is at {lsn}"
     DATABASE_EXISTS = "A database with the id {name!r} exists already"
     CONTAINER_EXISTS = "A container with the id {name!r} exists already"
@@ -64,6 +66,13 @@ class Kind(Enum):
     NOT_MODIFIED = "The resource has the etag of If-None-Match"
     # what this server cannot do now
     BUSY = "Too many writes wait for the partition {partition}"
+    THROTTLED = "Request rate is large: {limit} are used up; the hottest key is {key}; try again in {wait} ms"
+    MINUTE_SPENT = (
+        "Request rate is large, and the minute is used up: {limit}; the hottest key is {key}; try again in {wait} ms"
+    )
+    BUCKET_SPENT = (
+        "Request rate is large for this bucket: {limit} are used up; the hottest key is {key}; try again in {wait} ms"
+    )
     DISK_FULL = "The disk is full: nothing was written ({detail})"
     STORE_BROKEN = "The store failed: {detail}"
     OUTCOME_UNKNOWN = "The store did not say whether the write was applied; ask again before repeating it"

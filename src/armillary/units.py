@@ -80,9 +80,9 @@ def price_write(size: int, replaced: int = 0) -> float:
     return price_work(work)
 
 
-def price_feed(items: int, size: int, visits: int = 1) -> float:
+def price_feed(items: int, size: int, visits: int = 1, factor: float = 1.0) -> float:
     """One page of items, for which so many partitions were visited."""
-    return price_work(Work(visits=visits, items=items, item_kb=size // KB))
+    return price_work(Work(visits=visits, items=items, item_kb=size // KB), factor)
 
 
 def price_refusal(kind: Kind) -> float:

@@ -528,7 +528,6 @@ def test_what_is_not_built_is_refused_in_words(box: Any) -> None:
         lambda: box.execute_item_batch([("read", ("1",))], "a"),
         lambda: box.delete_all_items_by_partition_key("a"),
         lambda: box.scripts.create_stored_procedure({"id": "s", "body": "function () {}"}),
-        lambda: box.get_throughput(),
     ):
         error = refused(call)
         assert (error.status_code, "is not built yet" in str(error)) == (400, True), str(error)

@@ -21,7 +21,7 @@ DEADLINE = 60.0
 @pytest.fixture
 def small(tmp_path: Path) -> Iterator[Live]:
     """A server whose partitions hold a megabyte."""
-    with run_live(tmp_path / "data", "--storage-limit", "1MiB", "--readonly-key", READONLY) as live:
+    with run_live(tmp_path / "data", "--partition-storage", "1MiB", "--readonly-key", READONLY) as live:
         yield live
         live.must_be_sound()
 
@@ -139,9 +139,9 @@ def test_clients_notice_no_split(tmp_path: Path) -> None:
     seed = int(os.environ.get("SEED", random.SystemRandom().randrange(2**31)))
     print(f"SEED={seed}")
     log = tmp_path / "log"
-    with run_live(tmp_path / "data", "--storage-limit", "2MiB", "--log-level", "info") as live:
+    with run_live(tmp_path / "data", "--partition-storage", "2MiB", "--log-level", "info") as live:
         client = CosmosClient(live.http, live.key)
-        client.create_database(DATABASE).create_container(CONTAINER, PartitionKey("/pk"), offer_throughput=400)
+        client.create_database(DATABASE).create_container(CONTAINER, PartitionKey("/pk"))
         load = Load(live, 8 if LONG else 4, 2000, seed)
         load.start()
         try:

@@ -22,15 +22,17 @@ LAYERS: Final = (
     ("api", "explorer"),
     ("advisor",),
     ("database",),
-    ("container",),
+    ("answers", "container", "admission"),
     ("lang", "wire", "procedures"),
     ("query", "store"),
     ("kv",),
     ("keys",),
-    ("units",),
+    ("meter",),
+    ("budget", "hotkeys", "units"),
     ("keycode",),
     ("values",),
     ("json",),
+    ("limits",),
     ("config",),
     ("errors", "clock"),
 )
@@ -48,7 +50,7 @@ WAITING: Final = ("asyncio", "uvloop", "concurrent", "selectors", "multiprocessi
 THREADS: Final = ("threading", "queue", "_thread")
 
 # Pure packages: bytes and values in, bytes and values out.
-PURE: Final = ("wire", "lang", "query", "json", "values", "keycode", "keys", "units")
+PURE: Final = ("wire", "lang", "query", "json", "values", "keycode", "keys", "units", "budget", "hotkeys", "limits")
 IMPURE: Final = ("asyncio", "socket", "ssl", "threading", "select", "selectors", "subprocess", "multiprocessing")
 STORAGE: Final = ("kv", "store")
 

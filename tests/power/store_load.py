@@ -149,7 +149,7 @@ class Load:
 
     def find_place(self, container: Container, path: str) -> Range:
         key = path.split("/")[2]
-        return self.database.route(container, self.database.scope(container, (key,)).start)
+        return container.route(container.scope((key,)).start)
 
     def has_expired(self, container: Container, path: str) -> bool:
         default = container.rules.default_ttl

@@ -38,6 +38,9 @@ def test_every_reader_returns_the_type_of_its_field() -> None:
         "SIZE": "2MiB",
         "DURATION": "3s",
         "NUMBER": "1",
+        "FACTOR": "0.5",
+        "RU/S": "400",
+        "N=PERCENT,...": "1=20",
         "": "on",
     }
     types = typing.get_type_hints(Settings)
@@ -51,7 +54,7 @@ def test_defaults_are_what_the_documentation_promises() -> None:
     settings, origins = load({}, {}, None)
     assert settings == Settings()
     assert (settings.data, settings.port, settings.workers, settings.host) == (Path("armillary-data"), 8081, None, None)
-    assert (settings.storage_limit, settings.max_header_bytes) == (53_687_091_200, 65_536)
+    assert (settings.partition_storage, settings.max_header_bytes) == (53_687_091_200, 65_536)
     assert set(origins.values()) == {"default"}
 
 
@@ -65,7 +68,7 @@ def test_every_default_can_be_written_and_read_again() -> None:
     ("name", "text", "value"),
     [
         ("max_body_bytes", "8MB", 8_000_000),
-        ("storage_limit", "50GB", 50_000_000_000),
+        ("partition_storage", "50GB", 50_000_000_000),
         ("max_header_bytes", "64KiB", 65_536),
         ("max_header_bytes", "64 kib", 65_536),
         ("max_body_bytes", "1.5MiB", 1_572_864),
@@ -84,6 +87,11 @@ def test_every_default_can_be_written_and_read_again() -> None:
         ("host", "localhost", None),
         ("port", "0", 0),
         ("key", KEY, KEY),
+        ("scale", "0.001", 0.001),
+        ("default_throughput", "1000", 1000),
+        ("default_throughput", "0", 0),
+        ("throughput_buckets", "2=50, 1=20", "1=20,2=50"),
+        ("throughput_buckets", "", ""),
     ],
 )
 def test_text_becomes_a_value(name: str, text: str, value: object) -> None:
@@ -107,6 +115,13 @@ def test_text_becomes_a_value(name: str, text: str, value: object) -> None:
         ("log_format", "xml", "'xml' is not one of text, json"),
         ("host", "here", "'here' is not an address; use 127.0.0.1"),
         ("data", "", "'' is not a path"),
+        ("scale", "2", "2 is outside 1e-06 to 1"),
+        ("scale", "half", "'half' is not a number"),
+        ("default_throughput", "450", "450 is no throughput: it is 400 or more in steps of 100, or 0"),
+        ("default_throughput", "300", "300 is no throughput"),
+        ("throughput_buckets", "6=10", "'6=10' is no bucket"),
+        ("throughput_buckets", "1=0", "'1=0' is no bucket"),
+        ("throughput_buckets", "1=20,1=30", "'1=20,1=30' has a bucket twice"),
         ("key", "not base64!", "an account key is base64 text"),
         ("key", "c2hvcnQ=", "an account key has at least 32 bytes, not 5"),
     ],

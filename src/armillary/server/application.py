@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, TypeAlias
 
+from armillary.admission import Admission, read_options
 from armillary.api.nosql.access import Access
 from armillary.api.nosql.app import NosqlApp
 from armillary.clock import TICKS_PER_SECOND, Clock
@@ -12,11 +13,16 @@ from armillary.errors import Refusal
 from armillary.json import dump
 from armillary.kv.engine import Engine
 from armillary.kv.steps import Block, Steps, drive
+from armillary.meter import MeterReader, Meters
 from armillary.server.expiry import Expiry
+from armillary.server.figures import FigurePages
+from armillary.server.heat import Heat
+from armillary.server.heatlog import HeatLog
 from armillary.server.keeper import Job
 from armillary.server.keys import Keys
+from armillary.server.plan import Traffic
 from armillary.server.splitpages import SplitPages
-from armillary.server.splits import SOON, Limits, Splits
+from armillary.server.splits import SOON, Splits
 from armillary.wire.http import Request, Response
 from armillary.wire.signature import read_resource
 
@@ -25,19 +31,23 @@ __all__ = ["Served", "make_app", "make_jobs", "prepare"]
 Page: TypeAlias = Callable[[Request], Response | Steps[Response]]
 
 _EXPIRY_EVERY: Final = 1.0
+_HEAT_EVERY: Final = 5.0
 _JSON: Final = b"content-type: application/json\r\n"
 
 
 class Served:
     """The application of one worker; `admin` are the pages under `/_armillary/`."""
 
-    def __init__(self, database: Database, access: Access, consistency: str) -> None:
+    def __init__(self, database: Database, access: Access, consistency: str, heat: HeatLog) -> None:
         self._database = database
         self._access = access
         self.handle = NosqlApp(database, access, consistency).handle
         splits = SplitPages(database)
+        figures = FigurePages(database, heat)
         self.admin: Mapping[bytes, Page] = {
             b"/_armillary/check": self._admit({b"GET": self._check}),
+            b"/_armillary/partitions": self._admit({b"GET": figures.show_partitions}),
+            b"/_armillary/heat": self._admit({b"GET": figures.show_heat}),
             b"/_armillary/splits": self._admit({b"GET": splits.show}),
             b"/_armillary/split": self._admit({b"POST": splits.ask}),
             b"/_armillary/split/cancel": self._admit({b"POST": splits.cancel}),
@@ -68,18 +78,25 @@ def prepare(engine: Engine) -> None:
     drive(engine, Database(engine, Clock()).recover())
 
 
-def make_app(engine: Engine, settings: Settings, keys: Keys) -> Served:
+def make_app(engine: Engine, settings: Settings, keys: Keys, traffic: Traffic) -> Served:
     """What one worker serves of a store that is in order."""
     clock = Clock()
-    database = Database(engine, clock, key_bytes=settings.storage_limit * 2 // 5)  # 20 GB to 50 GB
+    admission = Admission(engine, Meters(traffic.meters, traffic.worker), read_options(settings))
+    database = Database(engine, clock, admission=admission)
     access = Access(keys.secrets, lambda: clock.ticks() / TICKS_PER_SECOND)
-    return Served(database, access, settings.consistency)
+    return Served(database, access, settings.consistency, traffic.heat)
 
 
-def make_jobs(engine: Engine, settings: Settings, _keys: Keys) -> Sequence[Job]:
-    expiry = Expiry(Database(engine, Clock()))
-    splits = Splits(Database(engine, Clock()), Limits(settings.storage_limit, settings.partition_throughput))
+def make_jobs(engine: Engine, settings: Settings, _keys: Keys, traffic: Traffic) -> Sequence[Job]:
+    """What the keeper does. It lets nobody in and meters nothing; it reads what the workers write down."""
+    options = read_options(settings)
+
+    def open_database() -> Database:
+        return Database(engine, Clock(), admission=Admission(engine, None, options))
+
+    splits = Splits(open_database())
     return [
-        Job("expiry", _EXPIRY_EVERY, expiry.run),
+        Job("expiry", _EXPIRY_EVERY, Expiry(open_database()).run),
         Job("splits", SOON, splits.run, stop=splits.stop),
+        Job("heat", _HEAT_EVERY, Heat(open_database(), MeterReader(traffic.meters), traffic.heat).run),
     ]

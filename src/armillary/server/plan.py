@@ -9,20 +9,31 @@ from typing import Final, NamedTuple, TypeAlias
 from armillary.config import Settings
 from armillary.errors import Kind, Refusal
 from armillary.kv.engine import Engine
+from armillary.meter import MeterMap
 from armillary.server.certificate import Certificate
+from armillary.server.heatlog import HeatLog
 from armillary.server.keeper import Job, Wake
 from armillary.server.keys import Keys
 from armillary.server.roll import Roll
 from armillary.server.service import Application, Limits
 from armillary.wire.http import HttpLimits
 
-__all__ = ["MakeApp", "MakeJobs", "Plan", "Prepare", "choose_limits", "choose_workers"]
+__all__ = ["MakeApp", "MakeJobs", "Plan", "Prepare", "Traffic", "choose_limits", "choose_workers"]
 
 _MOST_WORKERS: Final = 4
 
+
+class Traffic(NamedTuple):
+    """Where the processes of a server write down what they do: the seconds in shared memory, the minutes of a day."""
+
+    meters: MeterMap
+    heat: HeatLog
+    worker: int = 0
+
+
 Prepare: TypeAlias = Callable[[Engine], None]
-MakeApp: TypeAlias = Callable[[Engine, Settings, Keys], Application]
-MakeJobs: TypeAlias = Callable[[Engine, Settings, Keys], Sequence[Job]]
+MakeApp: TypeAlias = Callable[[Engine, Settings, Keys, Traffic], Application]
+MakeJobs: TypeAlias = Callable[[Engine, Settings, Keys, Traffic], Sequence[Job]]
 
 
 class Plan(NamedTuple):
@@ -38,6 +49,7 @@ class Plan(NamedTuple):
     make_jobs: MakeJobs
     wake: Wake
     roll: Roll  # the workers first, in the order of their numbers, then the keeper
+    traffic: Traffic
 
 
 def choose_workers(settings: Settings) -> int:

@@ -25,7 +25,7 @@ from armillary.store.header import SEALED, Header
 from armillary.store.splitting import give_up
 from armillary.wire.http import Request, Response
 
-__all__ = ["SplitPages"]
+__all__ = ["SplitPages", "measure_split"]
 
 _JSON: Final = b"content-type: application/json\r\n"
 _REASON: Final = "asked for"
@@ -76,28 +76,12 @@ class SplitPages:
         containers = self._database.every_container()
         for container in containers:
             for split in container.row.splits:
-                yield _name(container, split.id, split.parent, split.reason) | self._measure(container, split)
+                shown = measure_split(self._database, container, split)
+                yield _name(container, split.id, split.parent, split.reason) | shown
         for container in containers:
             for ended in reversed(container.row.ended):
                 state = "done" if ended.done else "cancelled"
                 yield _name(container, ended.id, ended.parent, ended.reason) | {"state": state}
-
-    def _measure(self, container: Container, split: Split) -> dict[str, Any]:
-        """How far a split is, by what is in its partitions."""
-        parent = next(place for place in container.row.ranges if place.id == split.parent)
-        try:
-            was = self._read_header(parent)
-            copied = sum(self._read_header(child).items for child in split.children)
-        except Refusal as refused:
-            if refused.kind in STALE:
-                return {"state": "done"}
-            raise
-        state = "sealed" if was.state == SEALED else "copying" if was.held else "waiting"
-        return {"state": state, "copied": copied, "items": was.items, "at": split.children[1].low}
-
-    def _read_header(self, place: Range) -> Header:
-        with self._database.engine.read(place.partition) as reader:
-            return Header(reader.header)
 
     def _give_up(self, name: str) -> bool:
         for container in self._database.every_container():
@@ -106,6 +90,25 @@ class SplitPages:
                     parent = next(place for place in container.row.ranges if place.id == split.parent)
                     return give_up(self._database.engine, container.row, parent, name)
         raise Refusal(Kind.SPLIT_OVER, id=name)
+
+
+def measure_split(database: Database, container: Container, split: Split) -> dict[str, Any]:
+    """How far a split is, by what is in its partitions."""
+    parent = next(place for place in container.row.ranges if place.id == split.parent)
+    try:
+        was = _read_header(database, parent)
+        copied = sum(_read_header(database, child).items for child in split.children)
+    except Refusal as refused:
+        if refused.kind in STALE:
+            return {"state": "done"}
+        raise
+    state = "sealed" if was.state == SEALED else "copying" if was.held else "waiting"
+    return {"state": state, "copied": copied, "items": was.items, "at": split.children[1].low}
+
+
+def _read_header(database: Database, place: Range) -> Header:
+    with database.engine.read(place.partition) as reader:
+        return Header(reader.header)
 
 
 def _choose_cut(at: object) -> Any:

@@ -13,7 +13,8 @@ there any more.
 import threading
 from collections.abc import Callable
 from functools import partial
-from typing import Final, NamedTuple
+from math import ceil
+from typing import Final
 
 from armillary.container import Container
 from armillary.database import STALE, Database
@@ -29,7 +30,7 @@ from armillary.store.layout import CATALOG
 from armillary.store.splitting import Phase, Splitting
 from armillary.store.transaction import Moment
 
-__all__ = ["SOON", "Limits", "Splits", "count_needed"]
+__all__ = ["SOON", "Splits", "count_needed"]
 
 MOST: Final = 2
 SOON: Final = 0.25
@@ -37,13 +38,6 @@ _LOOK_EVERY: Final = 1.0
 _GRACE: Final = 10.0
 _GROWN: Final = 1.1
 _SEALED: Final = frozenset((Phase.SEAL, Phase.REST, Phase.OPEN, Phase.FINISH))
-
-
-class Limits(NamedTuple):
-    """What one partition holds and serves."""
-
-    storage: int
-    throughput: int
 
 
 class _Running:
@@ -92,11 +86,11 @@ class _Running:
 class Splits:
     """The job."""
 
-    def __init__(self, database: Database, limits: Limits) -> None:
+    def __init__(self, database: Database) -> None:
         self._database = database
         self._engine = database.engine
         self._clock = database.clock
-        self._limits = limits
+        self._limits = database.admission.options.limits
         self._running: dict[str, _Running] = {}
         self._left: list[tuple[float, bytes]] = []
         self._lonely: dict[bytes, int] = {}  # partitions that cannot be split, with the size they were found at
@@ -172,7 +166,7 @@ class Splits:
             for place in idle:
                 if self._is_full(place):
                     self._ask(container, place, cut_data, "storage")
-            needed = count_needed(self._database, container, self._limits.throughput)
+            needed = count_needed(self._database, container, self._limits.partition_throughput)
             missing = needed - len(container.row.ranges) - len(container.row.splits)
             if missing > 0 and not container.row.splits and idle:
                 widest = max(idle, key=lambda place: measure_range(_within(place), container.key.version))
@@ -181,7 +175,7 @@ class Splits:
     def _is_full(self, place: Range) -> bool:
         measure = getattr(self._engine, "measure", None)  # where files tell at less cost that it cannot be
         try:
-            if measure is not None and measure(place.partition).items < self._limits.storage:
+            if measure is not None and measure(place.partition).items < self._limits.partition_storage:
                 return False
             with self._engine.read(place.partition) as reader:
                 size = Header(reader.header).bytes
@@ -189,7 +183,7 @@ class Splits:
             if refused.kind in STALE:
                 return False
             raise
-        return bool(size >= max(self._limits.storage, _GROWN * self._lonely.get(place.partition, 0)))
+        return bool(size >= max(self._limits.partition_storage, _GROWN * self._lonely.get(place.partition, 0)))
 
     def _ask(self, container: Container, place: Range, cut: Callable[[Reader, Partition], Cut], reason: str) -> None:
         try:
@@ -210,11 +204,12 @@ class Splits:
             self._lonely[place.partition] = Header(reader.header).bytes
 
 
-def count_needed(database: Database, container: Container, throughput: int) -> int:
-    """How many partitions the throughput of a container needs when each serves so much."""
+def count_needed(database: Database, container: Container, throughput: float) -> int:
+    """How many partitions the throughput of a container needs when each serves so much; what is implicit needs none."""
     number = container.row.offer if container.row.offer is not None else container.owner.offer
     offer = None if number is None else database.offer(number)
-    return 1 if offer is None or container.key.system_key else -(-offer.throughput // throughput)
+    alone = offer is None or offer.implicit or container.key.system_key
+    return 1 if offer is None or alone else ceil(offer.throughput / throughput)
 
 
 def _is_splitting(container: Container, place: Range) -> bool:

@@ -21,13 +21,16 @@ from typing import Final, NamedTuple
 from armillary.config import Settings
 from armillary.kv.engine import Engine
 from armillary.kv.memory import MemoryEngine
+from armillary.limits import limits_of
+from armillary.meter import MeterMap
 from armillary.server.certificate import Certificate
 from armillary.server.family import Role, run_family
+from armillary.server.heatlog import HeatLog
 from armillary.server.keeper import Job, Wake, keep
 from armillary.server.keys import Keys, find_keys
 from armillary.server.listeners import open_listeners
 from armillary.server.log import set_up
-from armillary.server.plan import MakeApp, MakeJobs, Plan, Prepare, choose_limits, choose_workers
+from armillary.server.plan import MakeApp, MakeJobs, Plan, Prepare, Traffic, choose_limits, choose_workers
 from armillary.server.roll import Roll
 from armillary.server.service import Limits
 from armillary.server.worker import run_worker
@@ -89,7 +92,7 @@ def _open_engine(settings: Settings) -> Engine:
         return MemoryEngine()
     from armillary.kv.lmdb import LmdbEngine  # late: in memory the driver is not needed
 
-    return LmdbEngine(settings.data, storage_limit=settings.storage_limit)
+    return LmdbEngine(settings.data, storage_limit=limits_of(settings).partition_storage)
 
 
 def _make_plan(
@@ -113,6 +116,7 @@ def _make_plan(
         *calls,
         wake=Wake(),
         roll=Roll([*names, "keeper"]),
+        traffic=Traffic(MeterMap(workers), HeatLog(None if settings.memory else settings.data)),
     )
 
 
@@ -120,7 +124,7 @@ def _prepare_nothing(_: Engine) -> None:
     """For a store that is always in order."""
 
 
-def _make_no_jobs(_engine: Engine, _settings: Settings, _keys: Keys) -> Sequence[Job]:
+def _make_no_jobs(_engine: Engine, _settings: Settings, _keys: Keys, _traffic: Traffic) -> Sequence[Job]:
     return ()
 
 
@@ -132,7 +136,7 @@ def _describe(plan: Plan) -> Ready:
 
 
 def _list_jobs(plan: Plan, engine: Engine) -> list[Job]:
-    jobs = list(plan.make_jobs(engine, plan.settings, plan.keys))
+    jobs = list(plan.make_jobs(engine, plan.settings, plan.keys, plan.traffic))
     check_readers = getattr(engine, "check_readers", None)  # only an engine with readers in other processes has it
     if check_readers is not None:
 

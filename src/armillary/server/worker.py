@@ -39,7 +39,7 @@ def run_worker(
 ) -> None:
     """Serve until `control` is readable."""
     sys.setswitchinterval(_SWITCH_INTERVAL)
-    application = plan.make_app(engine, plan.settings, plan.keys)
+    application = plan.make_app(engine, plan.settings, plan.keys, plan.traffic._replace(worker=number - 1))
     # What lives as long as the process is never looked at again; the rest is mostly freed by counting.
     gc.freeze()
     gc.set_threshold(20_000, 20, 50)

@@ -124,7 +124,10 @@ class ContainerRow:
 
 @dataclass(frozen=True, slots=True)
 class OfferRow:
-    """Throughput of a database or a container; `implicit` until a client asks for some."""
+    """Throughput of a database or a container; `implicit` until a client asks for some.
+
+    `per_minute`: there are units for each minute as well.
+    """
 
     number: int
     owner: str
@@ -134,6 +137,7 @@ class OfferRow:
     autoscale: dict[str, Any] | None = None
     implicit: bool = False
     highest: int = 0
+    per_minute: bool = False
 
 
 class Removed(NamedTuple):
@@ -169,6 +173,14 @@ def find_database(reader: Reader | Overlay, segment: str) -> DatabaseRow | None:
             return found
     number = reader.get(name_key(0, _name_code(segment)))
     return None if number is None else _database(reader.get(database_key(int.from_bytes(number, "big"))))
+
+
+def must_find_database(reader: Reader, segment: str) -> DatabaseRow:
+    """The same for one that must be there."""
+    row = find_database(reader, segment)
+    if row is None:
+        raise Refusal(Kind.DATABASE_MISSING, name=segment)
+    return row
 
 
 def find_container(reader: Reader | Overlay, database: DatabaseRow, segment: str) -> ContainerRow | None:

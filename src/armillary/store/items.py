@@ -102,7 +102,7 @@ class Item(NamedTuple):
 
 
 class Written(NamedTuple):
-    """What a write did, at which LSN, with the sizes that its price comes from."""
+    """What a write did, at which LSN, and the size of the version it replaced; of a deletion the item that is gone."""
 
     created: bool
     item: Item
@@ -147,7 +147,7 @@ def put_item(
     growth = len(body) - (len(old.body) if old else 0)
     logical = count_item(tx, place, growth, 0 if old else 1, tx.lsn)
     if logical.size > tx.rules.key_bytes and growth > 0:
-        raise Refusal(Kind.KEY_FULL, limit=tx.rules.key_bytes, size=logical.size)
+        raise Refusal(Kind.KEY_FULL, limit=tx.rules.key_bytes, size=logical.size, note=tx.rules.note)
     move_expiry(tx, place.item, old.envelope if old else None, envelope)
     if old is not None:
         _forget_entry(tx, old.envelope)
@@ -165,7 +165,7 @@ def delete_item(tx: Transaction, place: Place, condition: Condition = NO_CONDITI
         raise Refusal(Kind.ITEM_MISSING, id=place.id)
     check_condition(old, condition, Mode.REPLACE)
     remove_item(tx, place, old, DELETED)
-    return Written(False, old, len(old.body), tx.lsn)
+    return Written(False, old, 0, tx.lsn)
 
 
 def live_item(tx: Transaction, place: Place) -> Item | None:

@@ -5,6 +5,7 @@ ends at a number of items or of bytes and says from which key the next begins: a
 two pages neither repeats nor hides an item that nobody touched.
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from armillary.errors import Kind, Refusal
@@ -14,13 +15,16 @@ from armillary.kv.engine import Reader
 from armillary.store.items import Item, Place
 from armillary.store.layout import ITEM, number_key, read_body, read_envelope, read_identity
 from armillary.store.rules import Rules, has_expired
+from armillary.values import KeyValue
 
 
 class Scope(NamedTuple):
-    """Item keys in [start, stop)."""
+    """Item keys in [start, stop); where they are those of one key value, its code and the value."""
 
     start: bytes
     stop: bytes
+    key: bytes | None = None
+    values: Sequence[KeyValue] = ()
 
 
 class ItemPage(NamedTuple):

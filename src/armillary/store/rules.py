@@ -37,7 +37,7 @@ class Rules:
     `default_ttl`: None = off, then nothing ever expires; -1 = only items with a ttl of their own; else seconds.
     `unique`: for each unique-key rule the paths it names, each a tuple of property names.
     `owner`: database and container numbers; `prefix`: the `_self` of the container's documents.
-    `key_bytes`: what the items of one key value may take together.
+    `key_bytes`: what the items of one key value may take together; `note`: what a message about it adds.
     """
 
     version: int
@@ -46,6 +46,7 @@ class Rules:
     default_ttl: int | None = None
     unique: tuple[tuple[tuple[str, ...], ...], ...] = ()
     key_bytes: int = KEY_BYTES
+    note: str = ""
 
     @property
     def ages(self) -> bool:

@@ -16,6 +16,7 @@ from armillary.errors import Kind, Refusal
 from armillary.kv.engine import Engine
 from armillary.kv.steps import Steps
 from armillary.server.keys import Keys
+from armillary.server.plan import Traffic
 from armillary.server.start import Ready, serve
 from armillary.wire.http import Request, Response
 
@@ -46,7 +47,7 @@ def prepare(engine: Engine) -> None:
         _note("prepared")
 
 
-def make_app(engine: Engine, _: Settings, __: Keys) -> Program:
+def make_app(engine: Engine, _: Settings, __: Keys, ___: Traffic) -> Program:
     if HOW == "refused":
         raise Refusal(Kind.FORMAT_NEWER, folder=PLACE, found=9, known=1)
     if HOW == "broken":

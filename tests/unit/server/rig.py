@@ -15,11 +15,13 @@ from armillary.config import Settings
 from armillary.kv.engine import Changes, Engine, View
 from armillary.kv.memory import MemoryEngine
 from armillary.kv.steps import Block, Commit, Steps
+from armillary.meter import MeterMap
 from armillary.server.certificate import Certificate
+from armillary.server.heatlog import HeatLog
 from armillary.server.keeper import Wake
 from armillary.server.keys import Keys, find_keys
 from armillary.server.listeners import open_listeners
-from armillary.server.plan import Plan
+from armillary.server.plan import Plan, Traffic
 from armillary.server.roll import Roll
 from armillary.server.service import Limits
 from armillary.server.worker import run_worker
@@ -160,7 +162,7 @@ def run_rig(limits: Limits | None = None, engine: Engine | None = None) -> Itera
     settings = Settings(memory=True, port=0)
     apps: list[TestApp] = []
 
-    def make_app(_: Engine, __: Settings, ___: Keys) -> TestApp:
+    def make_app(_: Engine, __: Settings, ___: Keys, ____: Traffic) -> TestApp:
         apps.append(TestApp())
         return apps[0]
 
@@ -174,9 +176,10 @@ def run_rig(limits: Limits | None = None, engine: Engine | None = None) -> Itera
         limits=limits or Limits(),
         prepare=lambda _engine: None,
         make_app=make_app,
-        make_jobs=lambda _engine, _settings, _keys: (),
+        make_jobs=lambda _engine, _settings, _keys, _traffic: (),
         wake=Wake(),
         roll=Roll(["worker", "keeper"]),
+        traffic=Traffic(MeterMap(), HeatLog()),
     )
     ours, theirs = socket.socketpair()
     port = plan.listeners[0].getsockname()[1]

@@ -8,11 +8,13 @@ from tests.unit.server.rig import TestApp
 
 from armillary.config import Settings
 from armillary.errors import Kind, Refusal
+from armillary.meter import MeterMap
 from armillary.server.certificate import Certificate
+from armillary.server.heatlog import HeatLog
 from armillary.server.keeper import Wake
 from armillary.server.keys import WELL_KNOWN_KEY, find_keys
 from armillary.server.listeners import open_listeners
-from armillary.server.plan import Plan, choose_limits, choose_workers
+from armillary.server.plan import Plan, Traffic, choose_limits, choose_workers
 from armillary.server.roll import Roll
 from armillary.server.start import _describe, serve
 
@@ -27,7 +29,7 @@ from armillary.server.start import _describe, serve
 )
 def test_what_cannot_be_served_is_refused(settings: Settings, kind: Kind) -> None:
     with pytest.raises(Refusal) as refused:
-        serve(settings, lambda _engine, _settings, _keys: TestApp(), lambda _: None)
+        serve(settings, lambda _engine, _settings, _keys, _traffic: TestApp(), lambda _: None)
     assert refused.value.kind is kind
 
 
@@ -46,10 +48,11 @@ def test_the_endpoint_is_one_a_client_of_this_machine_can_use(host: str | None, 
         listeners=listeners,
         limits=choose_limits(settings, 1024),
         prepare=lambda _engine: None,
-        make_app=lambda _engine, _settings, _keys: TestApp(),
-        make_jobs=lambda _engine, _settings, _keys: (),
+        make_app=lambda _engine, _settings, _keys, _traffic: TestApp(),
+        make_jobs=lambda _engine, _settings, _keys, _traffic: (),
         wake=wake,
         roll=Roll(["worker", "keeper"]),
+        traffic=Traffic(MeterMap(), HeatLog()),
     )
     ready = _describe(plan)
     port = listeners[0].getsockname()[1]

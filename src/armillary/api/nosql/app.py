@@ -25,6 +25,7 @@ from armillary.wire.http import Request, Response
 from armillary.wire.signature import read_resource
 
 _TRIES: Final = 4
+_ITEMS: Final = ["docs"]  # below it partitions are budgeted, everywhere else the account
 _QUERY_TYPE: Final = b"application/query+json"
 
 
@@ -47,19 +48,21 @@ class NosqlApp:
             if resource.segments != ["addresses"]:  # signed as what it would lead to, and it leads nowhere
                 self._access.admit(request, resource)
             handler = _find_handler(request, resource.segments)
+            if resource.segments[4:5] != _ITEMS:
+                call.ticket = self._database.admission.metadata().admit()
             answer = handler(call)
         except Refusal as refused:
             if not self._is_stale(call, refused):
-                return _refuse(call, refused)
+                return call.leave(_refuse(call, refused))
             answer = self._repeat(call, handler, refused)
-        return answer if isinstance(answer, Response) else self._finish(call, handler, answer)
+        return call.leave(answer) if isinstance(answer, Response) else self._finish(call, handler, answer)
 
     def _finish(self, call: Call, handler: Handler, steps: Steps[Response]) -> Steps[Response]:
         try:
-            return (yield from steps)
+            return call.leave((yield from steps))
         except Refusal as refused:
             stale = refused
-        return (yield from self._repeat(call, handler, stale))
+        return call.leave((yield from self._repeat(call, handler, stale)))
 
     def _repeat(self, call: Call, handler: Handler, refused: Refusal) -> Steps[Response]:
         """Look everything up again, and do it again, until it is not stale; what always is, is told to the caller.

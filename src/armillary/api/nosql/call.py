@@ -7,7 +7,9 @@ case, since clients write them as their own language does; names and rids may ad
 from time import perf_counter
 from typing import Final
 
+from armillary.admission import Ticket
 from armillary.api.nosql.session import read_session
+from armillary.budget import PLAIN, Wish
 from armillary.container import Container
 from armillary.database import Database
 from armillary.errors import Kind, Refusal
@@ -18,6 +20,11 @@ from armillary.values import KeyValue
 from armillary.wire.http import Request, Response
 from armillary.wire.keyheader import parse_key
 
+DRAWN: Final = {
+    None: "",
+    False: "x-ms-documentdb-is-ru-per-minute-used: 0\r\n",
+    True: "x-ms-documentdb-is-ru-per-minute-used: 1\r\n",
+}
 LEVELS: Final = ("Strong", "BoundedStaleness", "Session", "ConsistentPrefix", "Eventual")
 PAGE_BYTES: Final = 4 << 20
 _STRONG: Final = 2
@@ -25,6 +32,10 @@ _NOTHING: Final = ((0.0, -1), "")
 _PAGE: Final = 100
 _LARGEST_PAGE: Final = 1000
 _UNQUOTED: Final = 2
+_BUCKET: Final = b"x-ms-cosmos-throughput-bucket"
+_PRIORITY: Final = b"x-ms-cosmos-priority-level"
+_NO_MINUTE: Final = b"x-ms-documentdb-disable-ru-per-minute-usage"
+_BUCKETS: Final = ("1", "2", "3", "4", "5")
 
 _QUOTA: Final = (
     "documentSize=2048;documentsSize=52428800;documentsCount=-1;collectionSize=52428800;"
@@ -52,7 +63,18 @@ _PLACE: Final = (
 class Call:
     """A request that was let in."""
 
-    __slots__ = ("account_level", "activity", "database", "found", "headers", "request", "segments", "started")
+    __slots__ = (
+        "account_level",
+        "activity",
+        "charge",
+        "database",
+        "found",
+        "headers",
+        "request",
+        "segments",
+        "started",
+        "ticket",
+    )
 
     def __init__(self, request: Request, database: Database, segments: list[str], activity: str, level: int) -> None:
         self.request = request
@@ -61,6 +83,8 @@ class Call:
         self.segments = segments
         self.activity = activity
         self.account_level = level
+        self.charge = 0.0  # what the client was told
+        self.ticket: Ticket | None = None  # of an operation that is no item's
         self.started = perf_counter()
         self.found: Container | None = None  # what the operation went by
 
@@ -139,6 +163,19 @@ class Call:
                 raise Refusal(Kind.STRONGER_CONSISTENCY, asked=asked, account=LEVELS[self.account_level])
         return 2.0 if level < _STRONG else 1.0
 
+    def wish(self) -> Wish:
+        """What the caller says about its place in the budget."""
+        headers = self.headers
+        if _PRIORITY not in headers and _BUCKET not in headers and _NO_MINUTE not in headers:
+            return PLAIN
+        priority, bucket = self.text(_PRIORITY).lower() or "high", self.text(_BUCKET)
+        if priority not in ("low", "high"):
+            raise Refusal(Kind.BAD_HEADER, header=_PRIORITY.decode(), reason=f"{priority!r} is neither High nor Low")
+        if bucket and bucket not in _BUCKETS:
+            reason = f"The value '{bucket}' specified for the header '{_BUCKET.decode()}' is invalid."
+            raise Refusal(Kind.BAD_REQUEST, reason=reason)
+        return Wish(priority == "low", not self.flag(_NO_MINUTE), int(bucket or 0))
+
     def page_size(self) -> int:
         """How many resources a page of a feed may have."""
         text = self.text(b"x-ms-max-item-count")
@@ -152,6 +189,7 @@ class Call:
 
     def head(self, charge: float) -> str:
         """The header lines that every answer has."""
+        self.charge = charge
         return self._own_head() + _HEAD % charge
 
     def place_head(self, charge: float, container: Container, place: Range, lsn: int) -> str:
@@ -179,6 +217,12 @@ class Call:
             f"x-ms-resource-quota: {_QUOTA}\r\nx-ms-resource-usage: {usage}{_NO_SCRIPTS}\r\n"
             "x-ms-documentdb-collection-index-transformation-progress: 100\r\n"
         )
+
+    def leave(self, response: Response) -> Response:
+        """Book what the client was told, where nobody has done it for an item."""
+        if self.ticket is not None:
+            self.ticket.charge(self.charge, len(response.body))
+        return response
 
     def answer(self, status: int, resource: dict[str, object], charge: float) -> Response:
         """A resource that is no item, with its etag."""

@@ -6,7 +6,7 @@ the beginning, now (`*`), a moment, or such an ETag; a moment that comes again b
 
 from typing import Final
 
-from armillary.api.nosql.call import PAGE_BYTES, Call
+from armillary.api.nosql.call import DRAWN, PAGE_BYTES, Call
 from armillary.api.nosql.feeds import answer_items
 from armillary.api.nosql.scopes import find_scope
 from armillary.clock import TICKS_PER_SECOND
@@ -28,20 +28,22 @@ def read_changes(call: Call) -> Response:
         raise Refusal(Kind.NOT_BUILT, what=_ALL_VERSIONS if mode == _FULL else f"The change feed {mode!r}")
     container = call.container()
     scope = find_scope(call, container)
-    _check_scope(call, container, scope)
+    _check_scope(container, scope)
     start, since = _find_start(call)
     limits = (call.page_size(), PAGE_BYTES)
-    changes, place, lsn, charge = call.database.read_changes(container, scope, start, since, limits)
-    head = call.place_head(charge, container, place, lsn) + f'etag: "{changes.position}"\r\n'
+    found = call.database.read_changes(container, scope, start, since, limits, call.wish())
+    changes = found.changes
+    head = call.place_head(found.charge, container, found.place, found.lsn) + DRAWN[found.drawn]
+    head += f'etag: "{changes.position}"\r\n'
     if not changes.items and not changes.more:
         return Response(304, head.encode("latin-1"))
     bodies = [b'%b,"_lsn":%d}' % (item.body[:-1], item.envelope.lsn) for item in changes.items]
     return answer_items(container, bodies, head)
 
 
-def _check_scope(call: Call, container: Container, scope: Scope) -> None:
+def _check_scope(container: Container, scope: Scope) -> None:
     """A position is an LSN of one partition, so a feed over several has none."""
-    last = call.database.route(container, scope.start)
+    last = container.route(scope.start)
     ends = container.bounds[container.row.ranges.index(last) + 1]
     if scope.stop > ends and last is not container.row.ranges[-1]:
         raise Refusal(Kind.BAD_REQUEST, reason="The change feed is read by key or by partition key range")

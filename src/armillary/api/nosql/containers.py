@@ -6,7 +6,7 @@ from armillary.api.nosql.call import Call
 from armillary.api.nosql.databases import CHANGE, READ
 from armillary.api.nosql.policies import define_container, redefine_container
 from armillary.api.nosql.resources import render_container, render_statistics
-from armillary.api.nosql.throughput import count_partitions, read_container_offer
+from armillary.api.nosql.throughput import bounds_of, check_minute, count_partitions, is_fixed, read_container_offer
 from armillary.container import Container
 from armillary.errors import Kind, Refusal
 from armillary.kv.steps import Steps
@@ -22,9 +22,12 @@ def create_container(call: Call) -> Steps[Response]:
     body = call.body()
     name = call.name(body)
     definition = define_container(body, call.text(b"x-ms-version"))
-    offer = read_container_offer(call.headers, shared=owner.offer is not None)
+    limits, default = call.database.limits, call.database.admission.options.default_throughput
+    bounds = bounds_of(limits, fixed=is_fixed(definition))
+    offer = read_container_offer(call.headers, bounds, shared=owner.offer is not None, default=default)
     shared = call.database.offer(owner.offer) if owner.offer is not None else None
-    parts = count_partitions(offer, shared)
+    parts = 1 if is_fixed(definition) else count_partitions(offer, shared, limits)
+    check_minute(offer, bounds, parts)
     container = yield from call.database.create_container(owner, name, API, definition, offer, parts)
     return _answer(call, 201, container, CHANGE)
 

@@ -4,7 +4,7 @@ from typing import Final
 
 from armillary.api.nosql.call import Call
 from armillary.api.nosql.resources import render_account, render_database
-from armillary.api.nosql.throughput import read_database_offer
+from armillary.api.nosql.throughput import DATABASE, check_minute, read_database_offer
 from armillary.json import dump
 from armillary.kv.steps import Steps
 from armillary.units import PRICES
@@ -23,7 +23,9 @@ def read_account(call: Call) -> Response:
 
 def create_database(call: Call) -> Steps[Response]:
     name = call.name(call.body())
-    row = yield from call.database.create_database(name, read_database_offer(call.headers))
+    offer = read_database_offer(call.headers)
+    check_minute(offer, DATABASE, 1)
+    row = yield from call.database.create_database(name, offer)
     return call.answer(201, render_database(row), CHANGE)
 
 

@@ -61,6 +61,9 @@ ANSWERS: Final[dict[Kind, Answer]] = {
     Kind.CONDITION_FALSE: Answer(412, 1110, "PreconditionFailed"),
     Kind.NOT_MODIFIED: Answer(304, 0, ""),
     Kind.BUSY: Answer(429, 3092, "TooManyRequests"),
+    Kind.THROTTLED: Answer(429, 3200, "TooManyRequests"),
+    Kind.MINUTE_SPENT: Answer(429, 3202, "TooManyRequests"),
+    Kind.BUCKET_SPENT: Answer(429, 3212, "TooManyRequests"),
     Kind.DISK_FULL: Answer(507, 0, "InsufficientStorage"),
     Kind.STORE_BROKEN: Answer(500, 0, "InternalServerError"),
     Kind.OUTCOME_UNKNOWN: Answer(408, 0, "RequestTimeout"),
@@ -85,6 +88,7 @@ def render_refusal(refused: Refusal, activity: str, head: bytes) -> Response:
     if answer.status == 304:
         return Response(304, head)
     if answer.status == 429:
-        head += b"x-ms-retry-after-ms: %d\r\n" % RETRY_AFTER_MS
+        wait = refused.context.get("wait", RETRY_AFTER_MS)
+        head += f"x-ms-retry-after-ms: {wait}\r\n".encode()
     message = f"{refused}\r\nActivityId: {activity}"
     return Response(answer.status, head, dump({"code": answer.code, "message": message}))

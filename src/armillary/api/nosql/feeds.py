@@ -9,7 +9,7 @@ from base64 import b64decode, urlsafe_b64encode
 from binascii import Error
 from typing import Any, Final
 
-from armillary.api.nosql.call import PAGE_BYTES, Call
+from armillary.api.nosql.call import DRAWN, PAGE_BYTES, Call
 from armillary.api.nosql.resources import render_container, render_database, render_feed, render_ranges
 from armillary.api.nosql.scopes import find_scope
 from armillary.container import Container, compile_container
@@ -31,9 +31,10 @@ def read_items(call: Call) -> Response:
     after = _read_position(call, container.rid, "d")
     if after is not None:
         scope = scope._replace(start=max(scope.start, _decode(after)))
-    factor = call.factor()
-    page, place, lsn, charge = call.database.read_feed(container, scope, (call.page_size(), PAGE_BYTES), call.session)
-    head = call.place_head(round(charge * factor, 2), container, place, lsn)
+    limits = (call.page_size(), PAGE_BYTES)
+    found = call.database.read_feed(container, scope, limits, call.session, call.factor(), call.wish())
+    page = found.page
+    head = call.place_head(found.charge, container, found.place, found.lsn) + DRAWN[found.drawn]
     if page.next:
         head += f"x-ms-continuation: {_MARK}~{container.rid}~d~{_encode(page.next)}\r\n"
     return answer_items(container, [item.body for item in page.items], head)
@@ -82,8 +83,13 @@ def answer_rows(
     size = call.page_size()
     head = call.head(_CHARGE) + f"x-ms-item-count: {min(len(rows), size)}\r\n"
     if len(rows) > size:
-        head += f"x-ms-continuation: {_MARK}~{owner}~{kind}~{rows[size - 1].number}\r\n"
+        head += continue_after(owner, kind, rows[size - 1].number)
     return Response(200, head.encode(), render_feed(owner, name, resources[:size]))
+
+
+def continue_after(owner: str, kind: str, number: int) -> str:
+    """The header line of a feed that goes on behind the row with this number."""
+    return f"x-ms-continuation: {_MARK}~{owner}~{kind}~{number}\r\n"
 
 
 def after_number(call: Call, owner: str, kind: str) -> int:

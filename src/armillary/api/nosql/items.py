@@ -2,15 +2,14 @@
 
 from typing import Final
 
-from armillary.api.nosql.call import Call, check_text
+from armillary.answers import NO_SESSION, Read, Wrote
+from armillary.api.nosql.call import DRAWN, Call, check_text
 from armillary.api.nosql.patch import Patch
 from armillary.clock import Clock
 from armillary.container import Container
-from armillary.database import NO_SESSION, Wrote
 from armillary.errors import Kind, Refusal
 from armillary.json import dump, load, parse_object
 from armillary.kv.steps import Steps
-from armillary.store.catalog import Range
 from armillary.store.items import Condition, Draft, Item, Mode, etag_text
 from armillary.store.layout import NEVER, NO_TTL
 from armillary.store.rids import RidKind, parse_rid
@@ -30,8 +29,9 @@ def read_item(call: Call) -> Response:
     values = call.key(container)
     name = _read_id(call, container, values)
     session = call.session if b"x-ms-session-token" in call.headers else NO_SESSION
-    item, place, lsn, charge = call.database.read_item(container, values, name, session, call.factor())
-    head = _item_head(call, container, place, lsn, item, charge)
+    found = call.database.read_item(container, values, name, session, call.factor(), call.wish())
+    item = found.item
+    head = _item_head(call, container, found, item)
     if b"if-none-match" in call.headers and call.etag(b"if-none-match") in (etag_text(item.envelope.etag), "*"):
         return Response(304, head)
     return Response(200, head, item.body)
@@ -43,7 +43,7 @@ def create_item(call: Call) -> Steps[Response]:
     container = call.container()
     name, values, draft = _read_draft(call, container)
     mode = Mode.UPSERT if upsert else Mode.CREATE
-    wrote = yield from call.database.write_item(container, values, name, draft, mode, call.condition())
+    wrote = yield from call.database.write_item(container, values, name, draft, mode, call.condition(), call.wish())
     return _answer_write(call, container, wrote)
 
 
@@ -52,7 +52,8 @@ def replace_item(call: Call) -> Steps[Response]:
     name, values, draft = _read_draft(call, container)
     if name != _read_id(call, container, values):
         raise Refusal(Kind.BAD_ID, reason=f"the item says {name!r}, the path {call.segments[5]!r}")
-    wrote = yield from call.database.write_item(container, values, name, draft, Mode.REPLACE, call.condition())
+    mode = Mode.REPLACE
+    wrote = yield from call.database.write_item(container, values, name, draft, mode, call.condition(), call.wish())
     return _answer_write(call, container, wrote)
 
 
@@ -75,7 +76,8 @@ def patch_item(call: Call) -> Steps[Response]:
             raise Refusal(Kind.BAD_PATCH, reason="the partition key of an item cannot be changed")
         return make_draft(item, container)
 
-    wrote = yield from call.database.write_item(container, values, name, edit, Mode.REPLACE, call.condition())
+    mode = Mode.REPLACE
+    wrote = yield from call.database.write_item(container, values, name, edit, mode, call.condition(), call.wish())
     return _answer_write(call, container, wrote)
 
 
@@ -84,8 +86,8 @@ def delete_item(call: Call) -> Steps[Response]:
     condition = Condition(match=call.etag(b"if-match"))
     values = call.key(container)
     name = _read_id(call, container, values)
-    wrote = yield from call.database.delete_item(container, values, name, condition)
-    head = call.place_head(wrote.charge, container, wrote.place, wrote.lsn)
+    wrote = yield from call.database.delete_item(container, values, name, condition, call.wish())
+    head = call.place_head(wrote.charge, container, wrote.place, wrote.lsn) + DRAWN[wrote.drawn]
     return Response(204, head.encode("latin-1"))
 
 
@@ -149,14 +151,14 @@ def _read_ttl(item: dict[str, object], container: Container) -> int:
 
 def _answer_write(call: Call, container: Container, wrote: Wrote) -> Response:
     item = wrote.written.item
-    head = _item_head(call, container, wrote.place, wrote.lsn, item, wrote.charge)
+    head = _item_head(call, container, wrote, item)
     minimal = call.headers.get(b"prefer", b"").lower() == b"return=minimal"
     return Response(201 if wrote.written.created else 200, head, b"" if minimal else item.body)
 
 
-def _item_head(call: Call, container: Container, place: Range, lsn: int, item: Item, charge: float) -> bytes:
+def _item_head(call: Call, container: Container, done: Read | Wrote, item: Item) -> bytes:
     own = item.envelope.lsn
-    head = call.place_head(charge, container, place, lsn)
+    head = call.place_head(done.charge, container, done.place, done.lsn) + DRAWN[done.drawn]
     etag = etag_text(item.envelope.etag)
     if b"x-ms-documentdb-populatequotainfo" in call.headers:
         head += call.quota(container)

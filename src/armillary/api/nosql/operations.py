@@ -7,7 +7,7 @@ path is its kinds of resource: `dbs/colls/docs` is the feed, `dbs/colls/docs/*` 
 from collections.abc import Callable
 from typing import Final, NamedTuple, TypeAlias
 
-from armillary.api.nosql import changefeed, conflicts, containers, databases, feeds, items, offers
+from armillary.api.nosql import changefeed, conflicts, containers, databases, feeds, items, listqueries, offers
 from armillary.api.nosql.call import Call
 from armillary.kv.steps import Steps
 from armillary.wire.http import Response
@@ -47,12 +47,12 @@ OPERATIONS: Final = (
     Operation("read the account", "GET", "", databases.read_account),
     Operation("create a database", "POST", "dbs", databases.create_database),
     Operation("list databases", "GET", "dbs", feeds.read_databases),
-    Operation("query databases", "POST", "dbs", flag=QUERY),
+    Operation("query databases", "POST", "dbs", listqueries.query_databases, flag=QUERY),
     Operation("read a database", "GET", "dbs/*", databases.read_database),
     Operation("delete a database", "DELETE", "dbs/*", databases.delete_database),
     Operation("create a container", "POST", "dbs/colls", containers.create_container),
     Operation("list containers", "GET", "dbs/colls", feeds.read_containers),
-    Operation("query containers", "POST", "dbs/colls", flag=QUERY),
+    Operation("query containers", "POST", "dbs/colls", listqueries.query_containers, flag=QUERY),
     Operation("read a container", "GET", "dbs/colls/*", containers.read_container),
     Operation("replace a container", "PUT", "dbs/colls/*", containers.replace_container),
     Operation("delete a container", "DELETE", "dbs/colls/*", containers.delete_container),
@@ -79,9 +79,9 @@ OPERATIONS: Final = (
     Operation("read a conflict", "GET", "dbs/colls/conflicts/*", conflicts.find_conflict),
     Operation("delete a conflict", "DELETE", "dbs/colls/conflicts/*", conflicts.find_conflict),
     Operation("list offers", "GET", "offers", offers.read_offers),
-    Operation("query offers", "POST", "offers", flag=QUERY),
+    Operation("query offers", "POST", "offers", listqueries.query_offers, flag=QUERY),
     Operation("read an offer", "GET", "offers/*", offers.read_offer),
-    Operation("replace an offer", "PUT", "offers/*", offers.replace_offer, note="stored; throttles nothing yet"),
+    Operation("replace an offer", "PUT", "offers/*", offers.replace_offer, note="throttles within a second"),
     Operation("addresses of replicas", "GET", "addresses", note=_GATEWAY),
 )
 

@@ -14,7 +14,7 @@ from armillary.store.reading import Scope, scope_of
 def find_scope(call: Call, container: Container) -> Scope:
     """The item keys that a request is about."""
     if b"x-ms-documentdb-partitionkey" in call.headers:
-        return call.database.scope(container, call.key(container, whole=False))
+        return container.scope(call.key(container, whole=False))
     within = find_range(call, container)
     low, high = call.text(b"x-ms-start-epk"), call.text(b"x-ms-end-epk")
     if low or high:

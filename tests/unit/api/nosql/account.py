@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
+from armillary.admission import Admission
 from armillary.api.nosql.access import Access
 from armillary.api.nosql.app import NosqlApp
 from armillary.clock import TICKS_PER_SECOND, Clock
@@ -32,9 +33,10 @@ NOW = 1_800_000_000
 class Account:
     """A database and its document API."""
 
-    def __init__(self, engine: Engine, clock: Clock | None = None) -> None:
+    def __init__(self, engine: Engine, clock: Clock | None = None, admission: Admission | None = None) -> None:
         self.engine = engine
-        self.database = Database(engine, clock or Clock(ticks=lambda: NOW * TICKS_PER_SECOND))
+        clock = clock or Clock(ticks=lambda: NOW * TICKS_PER_SECOND)
+        self.database = Database(engine, clock, admission=admission)
         secrets = (b"secret", b"other", b"reader", b"reader2")
         self.app = NosqlApp(self.database, Access(secrets, lambda: NOW), "Session")
 

@@ -6,6 +6,9 @@ from typing import Any
 import pytest
 
 from armillary.api.nosql.throughput import (
+    bounds_of,
+    check_minute,
+    count_partitions,
     least_throughput,
     read_container_offer,
     read_database_offer,
@@ -14,6 +17,7 @@ from armillary.api.nosql.throughput import (
 )
 from armillary.errors import Kind, Refusal
 from armillary.json import dump
+from armillary.limits import USUAL, Limits
 from armillary.store.catalog import OfferRow, Stamp
 
 MANUAL = b"x-ms-offer-throughput"
@@ -267,10 +271,96 @@ def test_bad_replacements(offer: OfferRow, body: dict[str, Any], headers: dict[b
     assert caught.value.kind is Kind.BAD_REQUEST
 
 
-def test_throughput_per_minute_is_not_built() -> None:
+# ---- the rules of 2017, and containers without a key
+
+OLD = Limits(10_000, 50 << 30, rules="2017")
+PER_MINUTE = b"x-ms-offer-is-ru-per-minute-throughput-enabled"
+
+
+@pytest.mark.parametrize(
+    ("limits", "fixed", "least", "most"),
+    [
+        (USUAL, False, 400, 1_000_000),
+        (USUAL, True, 400, 10_000),
+        (OLD, False, 2500, 1_000_000),
+        (OLD, True, 400, 10_000),
+    ],
+)
+def test_the_rules_bound_what_may_be_asked_for(limits: Limits, fixed: bool, least: int, most: int) -> None:
+    bounds = bounds_of(limits, fixed=fixed)
+    for throughput in (least, most):
+        made = read_container_offer({MANUAL: b"%d" % throughput}, bounds, shared=False)
+        assert made is not None
+        assert made.throughput == throughput
+        assert read_replacement(row(), change(row(), offerThroughput=throughput), {}, bounds).throughput == throughput
+    for throughput in (least - 100, most + 100):
+        with pytest.raises(Refusal):
+            read_container_offer({MANUAL: b"%d" % throughput}, bounds, shared=False)
+        with pytest.raises(Refusal):
+            read_replacement(row(), change(row(), offerThroughput=throughput), {}, bounds)
+    implicit = read_container_offer({}, bounds, shared=False)
+    assert implicit is not None
+    assert (implicit.throughput, implicit.implicit) == (least, True)
+    assert least_throughput(row(10_000), bounds) == least
+
+
+def test_a_fixed_container_may_not_scale_beyond_its_partition() -> None:
+    bounds = bounds_of(USUAL, fixed=True)
     with pytest.raises(Refusal) as caught:
-        read_replacement(row(), change(row(), offerIsRUPerMinuteThroughputEnabled=True), {})
-    assert caught.value.kind is Kind.NOT_BUILT
+        read_container_offer({AUTOSCALE: dump(settings(11_000))}, bounds, shared=False)
+    assert "between 1000 and 10000 inclusive" in str(caught.value)
+
+
+def test_the_default_throughput_is_what_new_containers_show() -> None:
+    made = read_container_offer({}, shared=False, default=1000)
+    assert made is not None
+    assert (made.throughput, made.implicit) == (1000, True)
+
+
+def test_units_per_minute() -> None:
+    headers = {MANUAL: b"5000", PER_MINUTE: b"True"}
+    bounds = bounds_of(OLD, fixed=False)
+    made = read_container_offer(headers, bounds, shared=False)
+    assert made is not None
+    assert made.per_minute
+    check_minute(made, bounds, 1)
+    assert render_offer(made)["content"]["offerIsRUPerMinuteThroughputEnabled"] is True
+    without = read_replacement(made, change(made, offerIsRUPerMinuteThroughputEnabled=False), {}, bounds)
+    assert not without.per_minute
+    again = read_replacement(without, change(without, offerIsRUPerMinuteThroughputEnabled=True), {}, bounds)
+    assert again.per_minute
+    assert not read_replacement(again, change(again), TO_AUTOSCALE, bounds).per_minute
+
+
+@pytest.mark.parametrize(
+    ("limits", "throughput", "partitions", "fragment"),
+    [
+        (USUAL, 400, 1, "under the rules of 2017 only"),
+        (OLD, 5100, 1, "up to 5000 RU/s for each partition; 5100 RU/s are more than that on 1"),
+        (OLD, 10_100, 2, "up to 5000 RU/s for each partition"),
+    ],
+)
+def test_units_per_minute_have_their_conditions(
+    limits: Limits, throughput: int, partitions: int, fragment: str
+) -> None:
     with pytest.raises(Refusal) as caught:
-        read_database_offer({MANUAL: b"400", b"x-ms-offer-is-ru-per-minute-throughput-enabled": b"True"})
-    assert caught.value.kind is Kind.NOT_BUILT
+        check_minute(replace(row(throughput), per_minute=True), bounds_of(limits, fixed=False), partitions)
+    assert fragment in str(caught.value)
+
+
+@pytest.mark.parametrize("headers", [{}, {AUTOSCALE: dump({"maxThroughput": 4000})}])
+def test_units_per_minute_come_with_manual_throughput(headers: dict[bytes, bytes]) -> None:
+    with pytest.raises(Refusal) as caught:
+        read_container_offer({**headers, PER_MINUTE: b"true"}, bounds_of(OLD, fixed=False), shared=False)
+    assert "come with manual throughput" in str(caught.value)
+    offer = autoscaled(4000)
+    with pytest.raises(Refusal) as caught:
+        read_replacement(offer, change(offer, offerIsRUPerMinuteThroughputEnabled=True), {})
+    assert "no units per minute" in str(caught.value)
+
+
+@pytest.mark.parametrize(("scale", "partitions"), [(1.0, 2), (0.5, 4), (0.1, 20)])
+def test_partitions_follow_the_scale(scale: float, partitions: int) -> None:
+    limits = Limits(10_000 * scale, 1 << 30, scale)
+    assert count_partitions(row(12_000), None, limits) == partitions
+    assert count_partitions(replace(row(12_000), implicit=True), None, limits) == 1
