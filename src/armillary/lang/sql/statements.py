@@ -8,10 +8,12 @@ Texts come from callers, so the cache is bounded in both ways: so many texts, an
 differ in their parameters' values only are one text; a client that writes values into the text pays for each.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property, lru_cache
+from random import random
 from typing import Final
 
+from armillary.clock import Clock
 from armillary.lang.sql.counts import read_counts
 from armillary.lang.sql.lower import lower_query
 from armillary.lang.sql.parser import parse_query
@@ -20,7 +22,7 @@ from armillary.query.execute import Program, compile_plan
 from armillary.query.plan import Plan
 from armillary.query.rules import apply_rules
 from armillary.query.semantics import SQL
-from armillary.query.source import Run
+from armillary.query.source import Listed, Run, start_run
 
 CACHED_TEXTS: Final = 1_000
 CACHED_CHARACTERS: Final = 8_192
@@ -57,3 +59,13 @@ def prepare(text: str) -> Statement:
 @lru_cache(CACHED_TEXTS)
 def _prepare_cached(text: str) -> Statement:
     return Statement(text)
+
+
+def select(text: str, values: Iterable[object], parameters: Mapping[str, object], clock: Clock) -> list[object]:
+    """The rows of a query over values in memory: all of them, in one go.
+
+    >>> select("SELECT VALUE c.a FROM c WHERE c.a > @least", [{"a": 1}, {"a": 2}], {"@least": 1}, Clock())
+    [2]
+    """
+    run = start_run(Listed(values), parameters, clock.ticks, random)
+    return [row for batch in prepare(text).run(run) for row in batch]
