@@ -16,6 +16,7 @@ from armillary.query.plan import (
     Single,
     Slice,
     Sort,
+    Test,
     Unnest,
     input_of,
 )
@@ -53,8 +54,9 @@ def _title(plan: Plan) -> str:
     match plan:
         case Single():
             return "Single"
-        case Scan(name, _):
-            return f"Scan {name}"
+        case Scan(name, _, tests, order):
+            wishes = [", ".join(map(_test, tests)), ", ".join(_path(path) + " DESC" * down for path, down in order)]
+            return f"Scan {name}" + (f" [{'; '.join(wishes).rstrip('; ')}]" if tests or order else "")
         case Bind(_, value, name, _):
             return f"Bind {name} = {write(value)}"
         case Unnest(_, value, name, _):
@@ -76,6 +78,17 @@ def _title(plan: Plan) -> str:
             return "Distinct"
         case Slice(_, offset, limit):
             return f"Slice {write(offset)}, {write(limit)}"
+
+
+def _test(test: Test) -> str:
+    if test.op == "OR":
+        return f"({' OR '.join(_test(part) for part in test.operands if isinstance(part, Test))})"
+    operands = ", ".join(write(operand) for operand in test.operands if not isinstance(operand, Test))
+    return f"{_path(test.path)} {test.op} {operands}".rstrip()
+
+
+def _path(path: tuple[str, ...]) -> str:
+    return "/" + "/".join(path)
 
 
 def _call(call: AggregateCall) -> str:

@@ -27,11 +27,29 @@ class Single:
 
 
 @dataclass(frozen=True, slots=True)
+class Test:
+    """A condition on a path of the scanned items that an index could serve; `op` as operators and functions are named.
+
+    `OR` has several tests of one path as its parts; all others have values that no item changes.
+    """
+
+    path: tuple[str, ...]
+    op: str
+    operands: "tuple[Scalar | Test, ...]" = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Scan:
-    """Every item of the container in a new slot."""
+    """The items of the container in a new slot, their place in its own: at least those that pass every test.
+
+    The order is a wish as well: paths, and whether they descend.
+    """
 
     name: str
     slot: int
+    tests: tuple[Test, ...] = ()
+    order: tuple[tuple[tuple[str, ...], bool], ...] = ()
+    omit: bool = False  # what has no value where the order looks is not wanted
 
 
 @dataclass(frozen=True, slots=True)
