@@ -8,7 +8,8 @@
     path       = name { "." name | "[" ( string | integer ) "]" } ;
     where      = "WHERE" expression ;
     group      = "GROUP" "BY" expression {"," expression} ;
-    order      = "ORDER" "BY" ["RANK"] key {"," key} ;
+    order      = "ORDER" "BY" ( key {"," key} | "RANK" score {"," score} ) ;
+    score      = word "(" [expression {"," expression}] ")" ["ASC" | "DESC"] ;
     key        = expression ["ASC" | "DESC"] ;
     offset     = "OFFSET" count "LIMIT" count ;
     count      = integer | parameter ;
@@ -32,8 +33,10 @@
     primary    = number | string | "true" | "false" | "null" | "undefined" | parameter | placeholder | call | name
                | "(" expression ")" | "(" query ")" | ("EXISTS" | "ARRAY" | "ALL" | "FIRST" | "LAST") "(" query ")"
                | "[" [expression {"," expression}] "]" | "{" [member {"," member}] "}" ;
-    call       = name "(" [expression {"," expression}] ")" | "udf" "." name "(" [expression {"," expression}] ")" ;
+    call       = word "(" [expression {"," expression}] ")" | "udf" "." name "(" [expression {"," expression}] ")" ;
     member     = (string | name) ":" expression ;
+
+A word is letters, digits and `_` that are no keyword; a name is a word, or one of ALL, FIRST, LAST and RANK.
 
 The law: what this grammar makes, the parser reads, and `text.write_query` writes what is read as the same tree (a test
 makes texts from the lines above). Precedence is that of the service's own grammar: NOT binds as tightly as a minus.
@@ -206,8 +209,7 @@ class _Parser:
         rank = False
         if self.take("ORDER"):
             self.expect("BY")
-            token, after = self._tokens[self._at], self._tokens[self._at + 1]
-            rank = token[0] == "RANK" and after[0] == "NAME" and self.take("RANK")
+            rank = self._tokens[self._at][0] == "RANK" and self._tokens[self._at + 1][0] == "NAME" and self.take("RANK")
             order = self._read_keys()
             spans.append(("ORDER", self.span_from(start)))
         offset = self._read_count("OFFSET", spans)
@@ -391,9 +393,9 @@ class _Parser:
             assert not isinstance(value, str)
             return self._read_suffixes(Literal(-value), token[2])
         self._enter()
-        expression = Unary(op, self._read_unary())
+        of = self._read_unary()
         self._depth -= 1
-        return expression
+        return _negate(of) if op == "-" and isinstance(of, Literal) else Unary(op, of)
 
     def _read_postfix(self) -> Expression:
         start = self._tokens[self._at][2]
@@ -485,6 +487,14 @@ class _Parser:
         name = self.read_name()
         self.expect("(")
         return Call(name, self._read_items(")"), True, self.span_from(start), name)
+
+
+def _negate(literal: Literal) -> Expression:
+    """A minus before a number is part of it."""
+    value = literal.value
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return Literal(-value)
+    return Unary("-", literal)
 
 
 __all__ = ["BINDING", "MOST_CHARACTERS", "MOST_ITEMS", "MOST_LEVELS", "parse_condition", "parse_query"]

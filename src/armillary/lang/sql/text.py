@@ -39,6 +39,7 @@ from armillary.values import UNDEFINED, Undefined
 
 _LINE = "\n"
 _INDENT = "\n    "
+_MOST_NESTED = 32  # operands of AND and OR are nested as the service nests them, but not as deep as a text may be
 
 
 def write_query(query: Query) -> str:
@@ -125,6 +126,8 @@ class _Writer:
             case Binary(op, left, right):
                 return f"({write(left)} {op} {write(right)})"
             case Logical(op, operands):
+                if len(operands) > _MOST_NESTED:
+                    return f"({f' {op} '.join(map(write, operands))})"
                 return reduce(lambda left, right: f"({left} {op} {right})", map(write, operands))
             case Call(name, arguments, udf):
                 called = name if self._plain else expression.written or name
