@@ -25,6 +25,7 @@ from functools import partial
 from typing import Any, Final, NamedTuple, Protocol
 
 from armillary.query.execute import (
+    PIECE,
     Rows,
     Sorter,
     begin,
@@ -227,18 +228,20 @@ class _Streaming:
 
 
 class _Found(NamedTuple):
-    """A value, its rank, and what a position keeps of it."""
+    """A value, its rank, what a position keeps of it, and what it shares with its like where DISTINCT asks."""
 
     rank: Rank
     keys: tuple[object, ...]
     identity: bytes
     value: object
+    like: bytes = b""
 
 
 class _Ordered:
     """Rows in the order of a Sort."""
 
     early = False
+    hashed = False
 
     def __init__(self, rows: Rows, sorter: Sorter, value: Compiled, semantics: Semantics, distinct: bool) -> None:
         self._rows = rows
@@ -257,8 +260,9 @@ class _Ordered:
                 value = self._value(row)
                 if value is UNDEFINED or (omits and keys[0] is UNDEFINED):
                     continue
-                identity = digest(self._canonical(value)) if self.distinct else row[PLACE][IDENTITY]
-                made.append(_Found(self._sorter.rank(keys, identity), tuple(keys), identity, value))
+                identity = row[PLACE][IDENTITY]
+                like = digest(self._canonical(value)) if self.distinct else b""
+                made.append(_Found(self._sorter.rank(keys, identity), tuple(keys), identity, value, like))
             yield made
 
     def rank_of(self, position: Position) -> Rank:
@@ -277,6 +281,7 @@ class _Hashed:
     """Values in the order of their digests."""
 
     reverse = False
+    hashed = True
 
     def __init__(self, values: Values, semantics: Semantics, *, distinct: bool, early: bool) -> None:
         self._values = values
@@ -289,7 +294,7 @@ class _Hashed:
             made = []
             for value in batch:
                 identity = digest(self._canonical(value))
-                made.append(_Found((identity,), (), identity, value))
+                made.append(_Found((identity,), (), identity, value, identity))
             yield made
 
     def rank_of(self, position: Position) -> Rank:
@@ -316,8 +321,8 @@ class _Ranked:
         self._most = 0
         self._batches: Iterator[list[_Found]] = iter(())
         self._kept: list[_Found] = []
-        self._distinct: dict[bytes, _Found] = {}
-        self._given: set[bytes] = set()
+        self._likes: dict[bytes, _Found] = {}
+        self._taken = 0
         self._equal = 0
         self._last: Rank | None = None
         self._worst: Rank | None = None
@@ -329,10 +334,11 @@ class _Ranked:
         run = self._run._replace(reading=self._run.reading.again())
         if self._position is not None:
             self._last = self._ranking.rank_of(self._position)
+            self._taken = self._position.taken
             run = self._ranking.narrow(run, self._position)
         self._reading = run.reading
         self._batches = self._ranking.find(run)
-        self._kept, self._distinct, self._given = [], {}, set()
+        self._kept, self._likes = [], {}
         self._equal, self._worst, self._done = 0, None, False
         self.can_end = False
 
@@ -349,11 +355,13 @@ class _Ranked:
             if self._is_too_far(found):
                 self._reading.leave()
                 break
-            if self._is_left(found):
-                self._keep(found)
-        if len(self._kept) > 2 * self._wanted + 1000:
+            if self._ranking.distinct:
+                self._keep_first(found)
+            elif self._is_left(found):
+                self._kept.append(found)
+        if len(self._kept) + len(self._likes) > 2 * self._wanted + PIECE:
             self._prune()
-        check_held(len(self._kept) + len(self._given))
+        check_held(len(self._kept) + len(self._likes))
         self._done = self._is_enough()
         return True
 
@@ -368,44 +376,44 @@ class _Ranked:
 
     def _is_left(self, found: _Found) -> bool:
         """Whether a value was not given by an earlier page."""
-        if self._last is None:
+        if self._last is None or self._is_before(self._last, found.rank):
             return True
-        if found.rank == self._last:
-            self._equal += 1
-            if self._position is not None and self._equal > self._position.taken and not self._ranking.distinct:
-                return True
-        elif self._is_before(self._last, found.rank):
-            return True
-        if self._ranking.distinct:
-            self._given.add(found.identity)
-        return False
+        if found.rank != self._last:
+            return False
+        self._equal += 1
+        return self._equal > self._taken
 
-    def _keep(self, found: _Found) -> None:
-        if not self._ranking.distinct:
-            self._kept.append(found)
+    def _keep_first(self, found: _Found) -> None:
+        """Keep the first of what is alike; where that is, all rows must have been seen to know."""
+        if self._ranking.hashed and self._last is not None and not self._is_before(self._last, found.rank):
             return
-        known = self._distinct.get(found.identity)
+        known = self._likes.get(found.like)
         if known is None or self._is_before(found.rank, known.rank):
-            self._distinct[found.identity] = found
-            self._kept.append(found)
+            self._likes.pop(found.like, None)  # equal ranks stay in the order in which they came
+            self._likes[found.like] = found
 
     def _is_enough(self) -> bool:
         """Whether what is kept is all that can still be wanted: any distinct values end an answer with a bound."""
         left = self._cut.left
-        return self._ranking.early and left is not None and left <= self._most and len(self._kept) >= self._wanted
+        return self._ranking.early and left is not None and left <= self._most and len(self._likes) >= self._wanted
 
     def _prune(self) -> None:
-        self._settle()
-        if not self._ranking.distinct:
-            del self._kept[self._wanted :]
-        if len(self._kept) >= self._wanted:
-            self._worst = self._kept[self._wanted - 1].rank
+        if self._ranking.distinct:
+            if self._ranking.hashed:
+                self._likes = {found.like: found for found in sorted(self._likes.values())[: self._wanted]}
+            return
+        self._kept.sort(key=_rank_of, reverse=self._ranking.reverse)
+        del self._kept[self._wanted :]
+        if len(self._kept) == self._wanted:
+            self._worst = self._kept[-1].rank
 
     def _settle(self) -> None:
-        """Order what is kept; of one value only the first stays."""
+        """Order what is kept, and leave out what earlier pages gave."""
         if self._ranking.distinct:
-            self._kept = [found for found in self._distinct.values() if found.identity not in self._given]
+            self._kept = list(self._likes.values())
         self._kept.sort(key=_rank_of, reverse=self._ranking.reverse)
+        if self._ranking.distinct and not self._ranking.hashed:
+            self._kept = [found for found in self._kept if self._is_left(found)]
 
     def end(self) -> Page:
         if not self.can_end:
@@ -418,8 +426,8 @@ class _Ranked:
             return Page([found.value for found in given], None)
         last = given[-1]
         taken = sum(found.rank == last.rank for found in self._kept[: skip + room])
-        if self._position is not None and self._last == last.rank:
-            taken += self._position.taken
+        if self._last == last.rank:
+            taken += self._taken
         cut = _spend(self._cut, len(given))
         keys = tuple(map(pack, last.keys))
         self._position = Position(cut, identity=last.identity, taken=taken, keys=keys)

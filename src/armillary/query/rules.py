@@ -85,8 +85,10 @@ def _is_decided(scalar: Apply) -> bool:
 
 def _is_constant(scalar: Scalar) -> bool:
     parts = parts_of(scalar)
-    if not parts or not all(isinstance(part, Constant) for part in parts):
+    if not all(isinstance(part, Constant) for part in parts):
         return False
+    if not parts:
+        return isinstance(scalar, MakeArray | MakeObject)
     if isinstance(scalar, Invoke):
         function = FUNCTIONS[scalar.name]
         return function.deterministic and not function.needs_context

@@ -113,8 +113,10 @@ class _Writer:
         match expression:
             case Literal(value):
                 return write_literal(value)
-            case Name(name) | Parameter(name) | Placeholder(name):
+            case Name(name) | Parameter(name):
                 return name
+            case Placeholder(text):
+                return f"({text})"
             case Index(of, Literal(str(name))) if self._plain:
                 return write(Member(of, name))
             case Member(of, name):
