@@ -37,8 +37,9 @@ from armillary.query.plan import (
     Sort,
     Unnest,
     nodes_of,
+    scalars_of,
 )
-from armillary.query.scalars import PLACE, RUN, Constant, Scalar, path_of
+from armillary.query.scalars import PLACE, RUN, Constant, Scalar, builds, path_of
 from armillary.query.semantics import Semantics
 from armillary.query.source import IDENTITY, ITEM, Run, Wish
 from armillary.query.wishes import compile_wish
@@ -50,6 +51,7 @@ Program: TypeAlias = Callable[[Run], Iterator[list[object]]]
 PIECE: Final = 1_000
 MOST_ROWS: Final = 500_000
 MOST_INNER_ROWS: Final = 200_000
+MOST_PARTS: Final = 100_000
 
 
 def compile_plan(plan: Plan, semantics: Semantics) -> Program:
@@ -72,7 +74,8 @@ def compile_values(plan: Plan, semantics: Semantics) -> Values:
     """The values of a plan for the row from outside."""
     match plan:
         case Project(below, value):
-            return _project(compile_rows(below, semantics), compile_inner(value, semantics))
+            grows = builds(value) and _builds_below(below)
+            return _project(compile_rows(below, semantics), compile_inner(value, semantics), grows=grows)
         case Distinct(below):
             return _distinct(compile_values(below, semantics), semantics.canonical)
         case Slice(below, offset, limit):
@@ -91,7 +94,8 @@ def compile_rows(plan: Plan, semantics: Semantics) -> Rows:
         case Scan():
             return _scan(compile_wish(plan, lambda scalar: compile_inner(scalar, semantics)))
         case Bind(below, value):
-            return _bind(compile_rows(below, semantics), compile_inner(value, semantics))
+            grows = builds(value) and _builds_below(below)
+            return _bind(compile_rows(below, semantics), compile_inner(value, semantics), grows=grows)
         case Unnest(below, value):
             is_inner = not any(isinstance(node, Scan | Derive) for node in nodes_of(plan))
             return _unnest(compile_rows(below, semantics), compile_inner(value, semantics), is_inner=is_inner)
@@ -123,12 +127,40 @@ def _scan(wish: Callable[[Row], Wish]) -> Rows:
     return run
 
 
-def _bind(below: Rows, value: Compiled) -> Rows:
+def _bind(below: Rows, value: Compiled, *, grows: bool) -> Rows:
+    value = _weighed(value) if grows else value
+
     def run(outer: Row) -> Iterator[list[Row]]:
         for batch in below(outer):
             yield [(*row, found) for row in batch if (found := value(row)) is not UNDEFINED]
 
     return run
+
+
+def _builds_below(plan: Plan) -> bool:
+    """Whether a slot may hold what an expression has made: made again and again, it can grow without end."""
+    return any(isinstance(node, Derive) or builds(scalar) for node in nodes_of(plan) for scalar in scalars_of(node))
+
+
+def _weighed(value: Compiled) -> Compiled:
+    def read(row: Row) -> object:
+        found = value(row)
+        _check_weight(found)
+        return found
+
+    return read
+
+
+def _check_weight(value: object) -> None:
+    left, waiting = MOST_PARTS, [value]
+    while waiting:
+        found = waiting.pop()
+        parts = found.values() if isinstance(found, dict) else found if isinstance(found, list) else ()
+        left -= len(parts)
+        if left < 0:
+            reason = f"The query makes a value of more than {MOST_PARTS} parts out of itself"
+            raise Refusal(Kind.BAD_REQUEST, reason=reason)
+        waiting += parts
 
 
 def _unnest(below: Rows, value: Compiled, *, is_inner: bool) -> Rows:
@@ -253,7 +285,9 @@ def _group(below: Rows, start: Callable[[], Groups]) -> Rows:
     return run
 
 
-def _project(below: Rows, value: Compiled) -> Values:
+def _project(below: Rows, value: Compiled, *, grows: bool) -> Values:
+    value = _weighed(value) if grows else value
+
     def run(outer: Row) -> Iterator[list[object]]:
         for batch in below(outer):
             yield [found for row in batch if (found := value(row)) is not UNDEFINED]

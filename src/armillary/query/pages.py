@@ -39,7 +39,20 @@ from armillary.query.execute import (
 from armillary.query.expressions import Compiled, Row, Values
 from armillary.query.groups import Groups, pack, unpack
 from armillary.query.ordering import Rank, digest
-from armillary.query.plan import Bind, Distinct, Filter, Group, Plan, Project, Scan, Slice, Sort, Unnest, nodes_of
+from armillary.query.plan import (
+    Bind,
+    Distinct,
+    Filter,
+    Group,
+    Plan,
+    Project,
+    Scan,
+    Slice,
+    Sort,
+    Unnest,
+    fans_out,
+    nodes_of,
+)
 from armillary.query.positions import Cut, Position, refuse_position
 from armillary.query.scalars import PLACE
 from armillary.query.semantics import Semantics
@@ -106,8 +119,8 @@ def compile_pages(plan: Plan, semantics: Semantics) -> Paged:
         rank = partial(_Hashed, semantics=semantics, distinct=distinct, early=False)
         return Paged(lambda run, position: _Folding(grouped, rank, cut, run, position), streams=False)
     if _is_streamed(below) and not distinct:
-        streamed = compile_rows(below, semantics)
-        return Paged(lambda run, position: _Streaming(streamed, value, cut, run, position), streams=True)
+        streamed = _Streamed(below, value, semantics)
+        return Paged(lambda run, position: _Streaming(streamed, cut, run, position), streams=True)
     hashed = _Hashed(compile_values(project, semantics), semantics, distinct=distinct, early=_is_streamed(below))
     return Paged(lambda run, position: _Ranked(hashed, cut, run, position), streams=False)
 
@@ -147,30 +160,35 @@ def _spend(cut: Cut, given: int) -> Cut:
 # streams
 
 
+class _Streamed:
+    """Rows in the order of the source, and what SELECT makes of each; `fans` when one item can make several."""
+
+    def __init__(self, plan: Plan, value: Compiled, semantics: Semantics) -> None:
+        self.rows = compile_rows(plan, semantics)
+        self.value = value
+        self.fans = fans_out(plan)
+
+
 class _Streaming:
-    """Rows in the order of the source."""
+    """A stream: it ends anywhere."""
 
     can_end = True
 
-    def __init__(
-        self, rows: Rows, value: Compiled, cut: Callable[[Run], Cut], run: Run, position: Position | None
-    ) -> None:
+    def __init__(self, streamed: _Streamed, cut: Callable[[Run], Cut], run: Run, position: Position | None) -> None:
         if position is not None:
             if position.pending is None:
                 raise refuse_position()
             run.reading.pending = list(position.pending)
+        self._streamed = streamed
         self._reading: Reading = run.reading
         self._cut = cut(run) if position is None else position.cut
-        self._again: tuple[bytes | None, int] = (None, 0) if position is None else (position.identity, position.taken)
-        self._pieces = rows(begin(run))
-        self._value = value
+        self._pieces = streamed.rows(begin(run))
         self._rows: Iterator[Row] = iter(())
         self._values: list[object] = []
         self._most = 0
         self._done = False
         self._mark = 0
-        self._before: bytes | None = None  # the item before this one, since the last mark
-        self._item: bytes | None = None
+        self._item: bytes | None = None  # the last item since the last mark, and how many values it gave
         self._taken = 0
 
     def begin(self, most: int) -> None:
@@ -178,7 +196,7 @@ class _Streaming:
         self._values = []
 
     def advance(self) -> bool:
-        if self._done or self._is_full():
+        if self._is_full():
             return False
         for row in self._rows:
             self._take(row)
@@ -189,7 +207,7 @@ class _Streaming:
             self._done = True
             return False
         if self._reading.marks != self._mark:
-            self._mark, self._before, self._item, self._taken = self._reading.marks, None, None, 0
+            self._mark, self._item, self._taken = self._reading.marks, None, 0
         self._rows = iter(piece)
         return True
 
@@ -199,15 +217,15 @@ class _Streaming:
         return self._done or len(self._values) >= self._most
 
     def _take(self, row: Row) -> None:
-        found = self._value(row)
         item = row[PLACE][POSITION]
         if item != self._item:
-            self._before, self._item, self._taken = self._item or self._before, item, 0
+            self._item, self._taken = item, 0
+        found = self._streamed.value(row)
         if found is UNDEFINED:
             return
         self._taken += 1
-        again, count = self._again
-        if item == again and self._taken <= count:
+        part = self._reading.pending[0]
+        if item == part.after and self._taken <= part.taken:
             return
         if self._cut.skip:
             self._cut = replace(self._cut, skip=self._cut.skip - 1)
@@ -219,9 +237,10 @@ class _Streaming:
         if self._done or not self._reading.pending:
             return Page(self._values, None)
         pending = list(self._reading.pending)
-        if self._before is not None:
-            pending[0] = Progress(pending[0].range, self._before)
-        return Page(self._values, Position(self._cut, tuple(pending), self._item, self._taken))
+        if self._item is not None:
+            taken = self._taken if self._streamed.fans else 0
+            pending[0] = Progress(pending[0].range, self._item, taken)
+        return Page(self._values, Position(self._cut, tuple(pending)))
 
 
 # ranks
@@ -359,7 +378,7 @@ class _Ranked:
                 self._keep_first(found)
             elif self._is_left(found):
                 self._kept.append(found)
-        if len(self._kept) + len(self._likes) > 2 * self._wanted + PIECE:
+        if len(self._kept) + len(self._likes) > self._wanted + (0 if self._reading.is_ordered else PIECE):
             self._prune()
         check_held(len(self._kept) + len(self._likes))
         self._done = self._is_enough()

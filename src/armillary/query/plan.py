@@ -241,8 +241,3 @@ def slots_in(scalar: Scalar) -> frozenset[int]:
 def fans_out(plan: Plan) -> bool:
     """Whether one item can become several rows: a position inside an item is then part of a continuation."""
     return any(isinstance(node, Unnest) for node in nodes_of(plan))
-
-
-def is_stream(plan: Plan) -> bool:
-    """Whether rows come out in the order of the items, one batch after the other, and each depends on one item only."""
-    return not any(isinstance(node, Sort | Group | Distinct) for node in nodes_of(plan))

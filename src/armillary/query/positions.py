@@ -1,6 +1,6 @@
 """Where a page ended: what the next one needs to know, and nothing of where the rows were then.
 
-    a stream      what is still to be read, and how many rows of the first item there were given
+    a stream      what is still to be read, and how many values of the item there were given
     an order      the rank of the last row given: the values of its keys and its identity
     without one   the digest of the last value given
     groups        what is still to be read, and the folds so far
@@ -50,7 +50,7 @@ def write_position(position: Position) -> str:
     fields = [
         position.cut.skip,
         position.cut.left,
-        None if pending is None else [[*found.range.texts, _to_text(found.after)] for found in pending],
+        None if pending is None else [[*found.range.texts, _to_text(found.after), found.taken] for found in pending],
         _to_text(position.identity),
         position.taken,
         list(position.keys),
@@ -88,8 +88,10 @@ def _read_fields(fields: Any) -> Position:
     return Position(Cut(skip, left), parts, _to_bytes(identity), taken, tuple(keys), groups)
 
 
-def _read_progress(start: str, stop: str, after: str | None) -> Progress:
-    return Progress(EpkRange(bytes.fromhex(start), bytes.fromhex(stop)), _to_bytes(after))
+def _read_progress(start: str, stop: str, after: str | None, taken: int) -> Progress:
+    if not _are_counts(taken):
+        raise ValueError(taken)
+    return Progress(EpkRange(bytes.fromhex(start), bytes.fromhex(stop)), _to_bytes(after), taken)
 
 
 def _are_counts(*values: object) -> bool:

@@ -193,6 +193,11 @@ def walk(scalar: Scalar) -> Iterator[Scalar]:
         waiting += reversed(parts_of(found))
 
 
+def builds(scalar: Scalar) -> bool:
+    """Whether an expression makes an array or an object, or runs a query that may."""
+    return any(isinstance(part, MakeArray | MakeObject | Nested) for part in walk(scalar))
+
+
 def path_of(scalar: Scalar) -> tuple[Variable, tuple[str, ...]] | None:
     """The variable and the property names of a plain path; None for anything else.
 

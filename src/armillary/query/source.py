@@ -1,7 +1,7 @@
 """What a plan asks of storage: a protocol that `database` implements over partitions and tests implement over lists.
 
-    source.partitions(range)        the partitions that cover a range of effective keys now, in order, cut to it
-    partition.open(wish, after)     its items, in batches, from a position on
+    source.partitions(range)               the partitions that cover a range of effective keys now, in order, cut to it
+    partition.open(wish, after, again)     its items, in batches, from a position on
 
 A **wish** says what is wanted: conditions that every wanted item meets, and an order. A partition may use one of the
 conditions, several or none to leave items out (the plan filters again, so an index may be lossy), and it may hand items
@@ -77,8 +77,11 @@ class Partition(Protocol):
     def range(self) -> EpkRange:
         """The effective keys that it has been cut to."""
 
-    def open(self, wish: Wish, after: bytes | None) -> Stream:
-        """Its items behind a position that a stream for the same wish handed out, or from the beginning."""
+    def open(self, wish: Wish, after: bytes | None, *, again: bool) -> Stream:
+        """Its items behind a position that a stream for the same wish handed out, or from the beginning.
+
+        With `again`, the item at the position comes once more, if it is still there.
+        """
 
 
 class Source(Protocol):
@@ -98,8 +101,8 @@ class Listed(NamedTuple):
     def partitions(self, within: EpkRange) -> Sequence[Partition]:
         return (self._replace(range=within),)
 
-    def open(self, _: Wish, after: bytes | None) -> Stream:
-        return Stream(self._read(0 if after is None else int.from_bytes(after, "big") + 1))
+    def open(self, wish: Wish, after: bytes | None, *, again: bool) -> Stream:  # noqa: ARG002 - there is no index
+        return Stream(self._read(0 if after is None else int.from_bytes(after, "big") + (not again)))
 
     def _read(self, start: int) -> Iterator[Sequence[Entry]]:
         batch: list[Entry] = []
@@ -115,10 +118,14 @@ class Listed(NamedTuple):
 
 
 class Progress(NamedTuple):
-    """How far a part of the source has been read: all of a range behind a position, or all of it."""
+    """How far a part of the source has been read: what is left is behind a position, or everything.
+
+    With `taken`, so many values of the item at the position itself have been given, and it may have more.
+    """
 
     range: EpkRange
     after: bytes | None = None  # what a stream handed out
+    taken: int = 0
 
 
 class Reading:
@@ -144,9 +151,9 @@ class Reading:
             rest = EpkRange(partition.range.stop, whole.range.stop)
             others = self.pending[1:]
             if rest.start < rest.stop:
-                others.insert(0, Progress(rest, whole.after))
-            self.pending = [Progress(partition.range, whole.after), *others]
-            stream = partition.open(wish, whole.after)
+                others.insert(0, whole._replace(range=rest))
+            self.pending = [whole._replace(range=partition.range), *others]
+            stream = partition.open(wish, whole.after, again=whole.taken > 0)
             self.is_ordered, self._left = stream.is_ordered, False
             for batch in stream.batches:
                 yield batch

@@ -11,7 +11,15 @@ import re
 from functools import lru_cache
 from typing import Final
 
+from armillary.values import UNDEFINED, Undefined
+
+LONGEST: Final = 4 * 1024 * 1024  # what is longer than any answer has no value: nobody could be given it
 _PAIRED: Final = re.compile("[\U00010000-\U0010ffff]")
+
+
+def bounded(text: str) -> str | Undefined:
+    """The text, or undefined where it is longer than any answer."""
+    return text if len(text) <= LONGEST else UNDEFINED
 
 
 def spread(text: str) -> str:

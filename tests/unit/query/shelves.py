@@ -66,25 +66,27 @@ class Shelf:
     shelves: Shelves
     range: EpkRange
 
-    def open(self, wish: Wish, after: bytes | None) -> Stream:
+    def open(self, wish: Wish, after: bytes | None, *, again: bool) -> Stream:
         ordered = self.shelves.indexed and len(wish.order) == 1
         if ordered:
             ((path, descending),) = wish.order
             own = [found.intervals for found in wish.conditions if found.path == path]
-            return Stream(self._walk(path, own[-1] if own else None, after, descending=descending), is_ordered=True)
+            walk = self._walk(path, own[-1] if own else None, after, again=again, descending=descending)
+            return Stream(walk, is_ordered=True)
         if self.shelves.indexed and wish.conditions:
             first = wish.conditions[-1]
-            return Stream(self._walk(first.path, first.intervals, after))
-        return Stream(self._scan(after))
+            return Stream(self._walk(first.path, first.intervals, after, again=again))
+        return Stream(self._scan(after, again=again))
 
     def _items(self) -> list[tuple[bytes, int, Any]]:
         found = self.shelves.stored.items()
         return sorted((epk, number, item) for number, (epk, item) in found if self.range.contains(epk))
 
-    def _scan(self, after: bytes | None) -> Iterator[Sequence[Entry]]:
+    def _scan(self, after: bytes | None, *, again: bool) -> Iterator[Sequence[Entry]]:
         while True:
             entries = [(epk + _number(number), _number(number), item) for epk, number, item in _sorted(self._items())]
-            batch = [entry for entry in entries if entry[0] > (after or b"")][: self.shelves.size]
+            left = [entry for entry in entries if entry[0] > (after or b"") or (again and entry[0] == after)]
+            batch, again = left[: self.shelves.size], False
             if not batch:
                 return
             self.shelves.batches += 1
@@ -97,6 +99,7 @@ class Shelf:
         intervals: Sequence[Interval] | None,
         after: bytes | None,
         *,
+        again: bool,
         descending: bool = False,
     ) -> Iterator[Sequence[Entry]]:
         while True:
@@ -112,7 +115,11 @@ class Shelf:
                     terms.append((order_key(value), number, value, item))
             terms.sort(key=lambda term: term[:2], reverse=descending)
             if after is not None:
-                terms = [term for term in terms if _is_behind(term[:2], _read(after), descending)]
+                last = _read(after)
+                terms = [
+                    term for term in terms if _is_behind(term[:2], last, descending) or (again and term[:2] == last)
+                ]
+                again = False
             if not terms:
                 return
             self.shelves.batches += 1

@@ -127,7 +127,8 @@ class _Parser:
 
     def __init__(self, text: str) -> None:
         self._text = text
-        self._tokens = read_tokens(text)
+        tokens = read_tokens(text)
+        self._tokens = [*tokens, tokens[-1]]  # so that there is always a token after the present one
         self._at = 0
         self._depth = 0
 
