@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from armillary.json import dump
+from armillary.query.functions import FUNCTIONS
 from armillary.query.plan import (
     AggregateCall,
     Bind,
@@ -56,7 +57,7 @@ def _title(plan: Plan) -> str:
             return "Single"
         case Scan(name, _, tests, order):
             wishes = [", ".join(map(_test, tests)), ", ".join(_path(path) + " DESC" * down for path, down in order)]
-            return f"Scan {name}" + (f" [{'; '.join(wishes).rstrip('; ')}]" if tests or order else "")
+            return f"Scan {name}" + (f" [{'; '.join(filter(None, wishes))}]" if tests or order else "")
         case Bind(_, value, name, _):
             return f"Bind {name} = {write(value)}"
         case Unnest(_, value, name, _):
@@ -119,7 +120,7 @@ def write(scalar: Scalar) -> str:
         case Matches(value, pattern, escape):
             return f"({write(value)} LIKE {write(pattern)}" + (f" ESCAPE {dump(escape).decode()})" if escape else ")")
         case Invoke(name, arguments):
-            return f"{name}({', '.join(map(write, arguments))})"
+            return f"{FUNCTIONS[name].name}({', '.join(map(write, arguments))})"
         case MakeArray(items):
             return f"[{', '.join(map(write, items))}]"
         case MakeObject(members):
