@@ -65,11 +65,6 @@ def begin(run: Run) -> Row:
     return (run, None)
 
 
-def list_values(program: Program, run: Run) -> list[object]:
-    """All values of a run."""
-    return [value for batch in program(run) for value in batch]
-
-
 def compile_values(plan: Plan, semantics: Semantics) -> Values:
     """The values of a plan for the row from outside."""
     match plan:

@@ -1,7 +1,7 @@
 """Pages: a run that ends anywhere and goes on from a position, in this process or another.
 
-    pages = open_pages(paged, run, position)      the position of the last page, or None
-    page = pages.read(100)                        values, and the position behind them; None at the end
+    pages = paged.open(run, position)       behind the position of an earlier page, or None
+    page = read_page(pages, 100)            values, and the position behind them; None at the end
 
 Whoever shares a processor takes the steps apart: `begin(most)`, then `advance()` until it is false, which does one
 batch of the source at a time, then `end()`. `end` may come earlier: a stream and groups end anywhere, what must see all
@@ -123,11 +123,6 @@ def compile_pages(plan: Plan, semantics: Semantics) -> Paged:
         return Paged(lambda run, position: _Streaming(streamed, cut, run, position), streams=True)
     hashed = _Hashed(compile_values(project, semantics), semantics, distinct=distinct, early=_is_streamed(below))
     return Paged(lambda run, position: _Ranked(hashed, cut, run, position), streams=False)
-
-
-def open_pages(paged: Paged, run: Run, position: Position | None = None) -> Pages:
-    """The pages of a run behind a position, or from the beginning."""
-    return paged.open(run, position)
 
 
 def _is_streamed(plan: Plan) -> bool:

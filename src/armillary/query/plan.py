@@ -226,16 +226,8 @@ def rewrite_everywhere(plan: Plan, change: Callable[[Plan], Plan]) -> Plan:
 
 
 def slots_in(scalar: Scalar) -> frozenset[int]:
-    """The slots that an expression reads, also those read by its inner queries (which may be slots of their own)."""
-    found: set[int] = set()
-    for part in walk(scalar):
-        if isinstance(part, Variable):
-            found.add(part.slot)
-        elif isinstance(part, Nested):
-            for node in nodes_of(part.plan):
-                for inner in scalars_of(node):
-                    found |= slots_in(inner)
-    return frozenset(found)
+    """The slots that an expression reads; inner queries are not entered."""
+    return frozenset(part.slot for part in walk(scalar) if isinstance(part, Variable))
 
 
 def fans_out(plan: Plan) -> bool:

@@ -30,6 +30,7 @@ QUERIES: Final = {
     "distinct": "SELECT DISTINCT VALUE c.id FROM c",
     "subquery": "SELECT VALUE x.id FROM (SELECT c.id, c.n FROM c WHERE c.n > 2) x",
 }
+GROUPED: Final = "SELECT c.n, COUNT(1) AS k, AVG(c.m) AS a FROM c GROUP BY c.n"
 
 
 def make_item(random: Random, number: int) -> dict[str, Any]:
@@ -104,9 +105,7 @@ def test_what_nobody_touches_comes_exactly_once(name: str, indexed: bool) -> Non
             assert kept == untouched, f"seed {seed}"
 
 
-@pytest.mark.parametrize(
-    "text", ["SELECT VALUE SUM(c.n) FROM c", "SELECT c.n, COUNT(1) AS k, AVG(c.m) AS a FROM c GROUP BY c.n"]
-)
+@pytest.mark.parametrize("text", ["SELECT VALUE SUM(c.n) FROM c", GROUPED])
 def test_groups_are_put_down_and_taken_up(text: str) -> None:
     random = Random(7)
     source = Shelves([make_item(random, number) for number in range(60)], 3)
@@ -129,6 +128,50 @@ def test_groups_are_put_down_and_taken_up(text: str) -> None:
             source.split(random.randrange(len(source.bounds)))
     assert Counter(map(str, rows)) == expected
     assert pauses > 5
+
+
+@pytest.mark.parametrize("most", [1, 3, 1_000])
+@pytest.mark.parametrize("text", [*QUERIES.values(), GROUPED, "SELECT VALUE c.id FROM c OFFSET 3 LIMIT 9"])
+def test_a_run_that_is_kept_alive_gives_all_pages(text: str, most: int) -> None:
+    random = Random(11)
+    source = Shelves([make_item(random, number) for number in range(30)], 3)
+    whole = read_page(prepare(text).pages(begin(source)), 10_000).values
+    pages = prepare(text).pages(begin(source))
+    rows: list[Any] = []
+    for _ in range(200):
+        page = read_page(pages, most)
+        assert len(page.values) <= most
+        rows += page.values
+        if page.position is None:
+            break
+    assert Counter(map(str, rows)) == Counter(map(str, whole))
+
+
+@pytest.mark.parametrize("text", ["SELECT VALUE c.id FROM c ORDER BY c.n", "SELECT DISTINCT VALUE c.n FROM c"])
+def test_what_must_see_all_rows_first_has_given_nothing_before(text: str) -> None:
+    random = Random(5)
+    source = Shelves([make_item(random, number) for number in range(30)], 2)
+    whole = read_page(prepare(text).pages(begin(source)), 10_000).values
+    first = read_page(prepare(text).pages(begin(source)), 4)
+    for position in (None, first.position):
+        pages = prepare(text).pages(begin(source), position)
+        pages.begin(4)
+        assert pages.advance()
+        assert not pages.can_end
+        page = pages.end()
+        assert page.values == []
+        assert page.position is not None
+        rest = read_page(prepare(text).pages(begin(source), read_position(write_position(page.position))), 10_000)
+        assert rest.values == (whole if position is None else whole[4:])
+
+
+def test_folds_that_were_made_up_are_refused() -> None:
+    source = Shelves([{"id": "a", "pk": 1, "n": 1}])
+    whole = (Progress(EpkRange(b"", b"\xff")),)
+    made_up: list[Any] = [[1], [[[], []]], [[[], [1, 2, 3]]], [[[1], ["x"]]], [["a", "b", "c"]], [[[], [[1]]], 5]]
+    for groups in made_up:
+        with pytest.raises(Refusal, match="none of this query"):
+            prepare("SELECT SUM(c.n), COUNT(1) FROM c").pages(begin(source), Position(pending=whole, groups=groups))
 
 
 def test_an_order_served_by_an_index_reads_no_more_than_it_needs() -> None:

@@ -27,7 +27,7 @@ from armillary.lang.sql.errors import refuse_plan
 from armillary.lang.sql.naming import name_columns
 from armillary.lang.sql.ranges import QueryRange, find_ranges
 from armillary.lang.sql.resolve import find_aggregates, is_aggregate
-from armillary.lang.sql.rewrite import AGGREGATE_NAMES, Rewriter, root_of
+from armillary.lang.sql.rewrite import AGGREGATE_NAMES, Rewriter
 from armillary.lang.sql.statements import Statement
 from armillary.lang.sql.syntax import Expression, Literal, Query
 from armillary.lang.sql.text import key_of, write_expression, write_query
@@ -203,7 +203,6 @@ def _aliases(query: Query) -> dict[str, str | None]:
 
 
 def _distribute_order(query: Query, start: Distribution) -> Distribution:
-    root_of(query)
     is_same = query.value is not None and len(query.order) == 1 and key_of(query.value) == key_of(query.order[0].of)
     bare = replace(query, distinct=False)
     bare = replace(bare, top=None, offset=None, limit=None) if query.distinct else _widen(bare, start.counts)

@@ -10,7 +10,6 @@ These are the forms that official clients take apart, to the last property.
 from dataclasses import dataclass, replace
 from typing import Final
 
-from armillary.lang.sql.errors import refuse_plan
 from armillary.lang.sql.naming import name_columns, name_of
 from armillary.lang.sql.resolve import is_aggregate
 from armillary.lang.sql.syntax import (
@@ -37,7 +36,6 @@ AGGREGATE_NAMES: Final = {
     "SUM": "Sum",
 }
 FILTER: Final = Placeholder("{documentdb-formattableorderbyquery-filter}")
-_NO_ROOT: Final = "ORDER BY over several partitions needs a FROM clause that begins with the container."
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +63,7 @@ class Rewriter:
 
     def order(self) -> Query:
         """ORDER BY."""
-        root = root_of(self.query)
+        root = _root_of(self.query)
         value = self.query.value
         payload: Expression = root if self.query.star else self._payload() if value is None else value
         columns = (
@@ -86,12 +84,12 @@ class Rewriter:
         return ObjectOf(tuple(zip(names, values, strict=True)))
 
 
-def root_of(query: Query) -> Name:
-    """The name of the items of a query."""
-    first = query.sources[0] if query.sources else None
-    name = None if first is None or isinstance(first.of, Query) else first.alias or name_of(first.of)
-    if first is None or first.each or name is None:
-        raise refuse_plan(_NO_ROOT)
+def _root_of(query: Query) -> Name:
+    """The name of the items of a query; an ORDER BY is lowered for nothing else."""
+    source = query.sources[0]
+    name = None if isinstance(source.of, Query) else source.alias or name_of(source.of)
+    if name is None:
+        raise TypeError("a query without a name for its items has an order")
     return Name(name)
 
 

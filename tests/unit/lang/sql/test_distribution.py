@@ -8,7 +8,7 @@ import pytest
 from tests.cases.loader import Case, load_cases
 
 from armillary.errors import Refusal
-from armillary.keys import KeyDefinition, define_key
+from armillary.keys import KeyDefinition, define_key, divide_space
 from armillary.lang.sql import prepare
 from armillary.lang.sql.distribution import Distribution, distribute, read_features
 from armillary.values import UNDEFINED
@@ -128,3 +128,22 @@ def test_a_client_that_cannot_execute_a_plan_is_refused(query: str, missing: str
             found.check_client(read_features(PYTHON))
     else:
         found.check_client(read_features(PYTHON))
+
+
+def test_ranges_of_long_lists_and_long_values() -> None:
+    many = ", ".join(map(str, range(300)))
+    definition = define_key("/a", "/b")
+    query = f"SELECT * FROM c WHERE c.a IN ({many}) AND c.b IN ({many})"
+    ranges = distribute(prepare(query), {}, definition).ranges
+    assert len(ranges) in (301, 1)  # one of the two conditions alone: zero is two points
+    found = distribute(prepare("SELECT * FROM c WHERE c.a = @a"), {"@a": "x" * 3_000}, define_key("/a"))
+    assert [(one.start, one.stop) for one in found.ranges] == [(b"", b"")]
+
+
+def test_a_range_says_whether_a_partition_has_a_part_in_it() -> None:
+    definition = define_key("/pk")
+    found = distribute(prepare("SELECT * FROM c WHERE c.pk IN (1, 2, 3)"), {}, definition)
+    halves = divide_space(2)
+    assert all(sum(one.overlaps(half) for half in halves) == 1 for one in found.ranges)
+    assert all(distribute(prepare("SELECT * FROM c"), {}, definition).ranges[0].overlaps(half) for half in halves)
+    assert not any(distribute(prepare("SELECT 1"), {}, definition).ranges[0].overlaps(half) for half in halves[1:])

@@ -10,7 +10,7 @@ import pytest
 
 from armillary.errors import Refusal
 from armillary.lang.sql import parser
-from armillary.lang.sql.parser import MOST_ITEMS, MOST_LEVELS, parse_query
+from armillary.lang.sql.parser import MOST_ITEMS, MOST_LEVELS, parse_condition, parse_query
 from armillary.lang.sql.text import write_query
 
 TEXTS: Final = 400
@@ -209,3 +209,10 @@ def test_many_operands_are_no_depth() -> None:
     assert parse_query(write_query(parse_query(text))) == parse_query(text)
     chosen = "SELECT VALUE 1 IN (" + ", ".join(map(str, range(MOST_ITEMS))) + ")"
     assert parse_query(write_query(parse_query(chosen))) == parse_query(chosen)
+
+
+def test_a_condition_stands_alone() -> None:
+    query = parse_condition("from c where c.a = 1")
+    assert write_query(query) == "SELECT *\nFROM c\nWHERE (c.a = 1)"
+    with pytest.raises(Refusal, match="SC1001"):
+        parse_condition("select * from c")
