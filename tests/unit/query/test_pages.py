@@ -190,6 +190,26 @@ def test_an_order_served_by_an_index_reads_no_more_than_it_needs() -> None:
     assert indexed.batches <= 15
 
 
+@pytest.mark.parametrize("indexed", [False, True])
+def test_an_index_that_lists_undefined_keeps_it_in_the_order(indexed: bool) -> None:
+    items = [{"id": "a", "pk": 1, "n": 2}, {"id": "b", "pk": 2}, {"id": "c", "pk": 3, "n": None}, {"id": "d", "pk": 4}]
+    for direction, expected in (("ASC", ["b", "d", "c", "a"]), ("DESC", ["a", "c", "d", "b"])):
+        statement = prepare(f"SELECT VALUE c.id FROM c ORDER BY c.n {direction}")
+        for listed, rows in ((frozenset({("n",)}), expected), (frozenset(), [row for row in expected if row in "ac"])):
+            run = begin(Shelves(items, 2, indexed=indexed))._replace(listed=listed)
+            assert [value for batch in statement.run(run) for value in batch] == rows
+            found: list[Any] = []
+            position = None
+            while True:
+                run = begin(Shelves(items, 2, indexed=indexed))._replace(listed=listed)
+                page = read_page(statement.pages(run, position), 1)
+                found += page.values
+                position = page.position
+                if position is None:
+                    break
+            assert found == rows
+
+
 def test_a_bounded_distinct_ends_early() -> None:
     source = Shelves([{"id": f"i{number}", "pk": number, "n": number} for number in range(500)], 1, size=5)
     assert len(read_page(prepare("SELECT DISTINCT TOP 5 VALUE c.n FROM c").pages(begin(source)), 100).values) == 5
