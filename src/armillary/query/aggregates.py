@@ -28,6 +28,12 @@ class Fold(Protocol):
     def result(self) -> object:
         """The aggregate of all values taken."""
 
+    def state(self) -> list[Any]:
+        """What a new one goes on from, as JSON can hold it."""
+
+    def restore(self, state: list[Any]) -> None:
+        """Go on from such a state."""
+
 
 Aggregate: TypeAlias = Callable[[Semantics], Fold]
 
@@ -44,6 +50,12 @@ class _Count:
 
     def result(self) -> object:
         return self._count
+
+    def state(self) -> list[Any]:
+        return [self._count]
+
+    def restore(self, state: list[Any]) -> None:
+        (self._count,) = state
 
 
 class _CountIf(_Count):
@@ -82,6 +94,13 @@ class _Sum:
         except OverflowError:
             return UNDEFINED
 
+    def state(self) -> list[Any]:
+        return [str(self._whole), _compress(self._numbers), self._spoilt]  # a text: the number may pass 64 bits
+
+    def restore(self, state: list[Any]) -> None:
+        whole, self._numbers, self._spoilt = state
+        self._whole = int(whole)
+
 
 def _compress(numbers: list[float]) -> list[float]:
     """Fewer numbers with exactly the same sum: what it rounds to, and what that leaves out."""
@@ -108,6 +127,13 @@ class _Average(_Sum):
     def result(self) -> object:
         total: Any = super().result()
         return narrow(total / self._count) if self._count and total is not UNDEFINED else UNDEFINED
+
+    def state(self) -> list[Any]:
+        return [super().state(), self._count]
+
+    def restore(self, state: list[Any]) -> None:
+        inner, self._count = state
+        super().restore(inner)
 
 
 class _Least:
@@ -136,6 +162,14 @@ class _Least:
     def result(self) -> object:
         return UNDEFINED if self._spoilt else self._best
 
+    def state(self) -> list[Any]:
+        return [[] if self._best is UNDEFINED else [self._best], self._spoilt]
+
+    def restore(self, state: list[Any]) -> None:
+        best, self._spoilt = state
+        for value in best:
+            self.add(value)
+
 
 class _Greatest(_Least):
     __slots__ = ()
@@ -158,6 +192,12 @@ class _List:
     def result(self) -> object:
         return self._values
 
+    def state(self) -> list[Any]:
+        return self._values
+
+    def restore(self, state: list[Any]) -> None:
+        self._values = list(state)
+
 
 class _Set:
     __slots__ = ("_canonical", "_values")
@@ -173,6 +213,13 @@ class _Set:
     def result(self) -> object:
         return list(self._values.values())
 
+    def state(self) -> list[Any]:
+        return list(self._values.values())
+
+    def restore(self, state: list[Any]) -> None:
+        for value in state:
+            self.add(value)
+
 
 AGGREGATES: Final[dict[str, Aggregate]] = {
     "AVG": _Average,
@@ -184,4 +231,3 @@ AGGREGATES: Final[dict[str, Aggregate]] = {
     "MIN": _Least,
     "SUM": _Sum,
 }
-ORDERED: Final = frozenset(("MAKELIST", "MAKESET"))

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from armillary.json import dump
+from armillary.query.functions import FUNCTIONS
 from armillary.query.plan import (
     AggregateCall,
     Bind,
@@ -16,6 +17,7 @@ from armillary.query.plan import (
     Single,
     Slice,
     Sort,
+    Test,
     Unnest,
     input_of,
 )
@@ -53,8 +55,9 @@ def _title(plan: Plan) -> str:
     match plan:
         case Single():
             return "Single"
-        case Scan(name, _):
-            return f"Scan {name}"
+        case Scan(name, _, tests, order):
+            wishes = [", ".join(map(_test, tests)), ", ".join(_path(path) + " DESC" * down for path, down in order)]
+            return f"Scan {name}" + (f" [{'; '.join(filter(None, wishes))}]" if tests or order else "")
         case Bind(_, value, name, _):
             return f"Bind {name} = {write(value)}"
         case Unnest(_, value, name, _):
@@ -76,6 +79,17 @@ def _title(plan: Plan) -> str:
             return "Distinct"
         case Slice(_, offset, limit):
             return f"Slice {write(offset)}, {write(limit)}"
+
+
+def _test(test: Test) -> str:
+    if test.op == "OR":
+        return f"({' OR '.join(_test(part) for part in test.operands if isinstance(part, Test))})"
+    operands = ", ".join(write(operand) for operand in test.operands if not isinstance(operand, Test))
+    return f"{_path(test.path)} {test.op} {operands}".rstrip()
+
+
+def _path(path: tuple[str, ...]) -> str:
+    return "/" + "/".join(path)
 
 
 def _call(call: AggregateCall) -> str:
@@ -106,7 +120,7 @@ def write(scalar: Scalar) -> str:
         case Matches(value, pattern, escape):
             return f"({write(value)} LIKE {write(pattern)}" + (f" ESCAPE {dump(escape).decode()})" if escape else ")")
         case Invoke(name, arguments):
-            return f"{name}({', '.join(map(write, arguments))})"
+            return f"{FUNCTIONS[name].name}({', '.join(map(write, arguments))})"
         case MakeArray(items):
             return f"[{', '.join(map(write, items))}]"
         case MakeObject(members):

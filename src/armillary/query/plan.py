@@ -27,11 +27,29 @@ class Single:
 
 
 @dataclass(frozen=True, slots=True)
+class Test:
+    """A condition on a path of the scanned items that an index could serve; `op` as operators and functions are named.
+
+    `OR` has several tests of one path as its parts; all others have values that no item changes.
+    """
+
+    path: tuple[str, ...]
+    op: str
+    operands: "tuple[Scalar | Test, ...]" = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Scan:
-    """Every item of the container in a new slot."""
+    """The items of the container in a new slot, their place in its own: at least those that pass every test.
+
+    The order is a wish as well: paths, and whether they descend.
+    """
 
     name: str
     slot: int
+    tests: tuple[Test, ...] = ()
+    order: tuple[tuple[tuple[str, ...], bool], ...] = ()
+    omit: bool = False  # what has no value where the order looks is not wanted
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,23 +226,10 @@ def rewrite_everywhere(plan: Plan, change: Callable[[Plan], Plan]) -> Plan:
 
 
 def slots_in(scalar: Scalar) -> frozenset[int]:
-    """The slots that an expression reads, also those read by its inner queries (which may be slots of their own)."""
-    found: set[int] = set()
-    for part in walk(scalar):
-        if isinstance(part, Variable):
-            found.add(part.slot)
-        elif isinstance(part, Nested):
-            for node in nodes_of(part.plan):
-                for inner in scalars_of(node):
-                    found |= slots_in(inner)
-    return frozenset(found)
+    """The slots that an expression reads; inner queries are not entered."""
+    return frozenset(part.slot for part in walk(scalar) if isinstance(part, Variable))
 
 
 def fans_out(plan: Plan) -> bool:
     """Whether one item can become several rows: a position inside an item is then part of a continuation."""
     return any(isinstance(node, Unnest) for node in nodes_of(plan))
-
-
-def is_stream(plan: Plan) -> bool:
-    """Whether rows come out in the order of the items, one batch after the other, and each depends on one item only."""
-    return not any(isinstance(node, Sort | Group | Distinct) for node in nodes_of(plan))

@@ -3,8 +3,8 @@
     fold_constants      Filter (c.a > (1 + 2))         ->  Filter (c.a > 3)
     simplify_filters    Filter ((a AND true) AND b)    ->  Filter (a AND b); a filter that is always true goes
     push_filters        Filter (c.a = 1) over Unnest   ->  Unnest over Filter, for what reads nothing that is new there
-    forget_order        Group over Sort                ->  Group, where no aggregate can tell; what Sort omits stays out
     bound_sorts         Slice over Project over Sort   ->  the same over a Sort that keeps no more than it must
+    wish_terms          Sort over Filter over Scan     ->  the same over a Scan that says what an index could do
 
 `RULES` are applied from the first to the last, once. The law: a plan and what a rule makes of it have the same values
 in the same order over every source and with all parameters; the golden cases and random queries run with and without.
@@ -14,13 +14,11 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Final, TypeAlias
 
-from armillary.query.aggregates import ORDERED
 from armillary.query.expressions import Values, compile_scalar
 from armillary.query.functions import FUNCTIONS
 from armillary.query.plan import (
     Bind,
     Filter,
-    Group,
     Plan,
     Project,
     Slice,
@@ -44,6 +42,7 @@ from armillary.query.scalars import (
     walk,
 )
 from armillary.query.semantics import Semantics
+from armillary.query.wishes import conjuncts_of, wish_terms
 from armillary.values import UNDEFINED
 
 Rule: TypeAlias = Callable[[Plan, Semantics], Plan]
@@ -86,8 +85,10 @@ def _is_decided(scalar: Apply) -> bool:
 
 def _is_constant(scalar: Scalar) -> bool:
     parts = parts_of(scalar)
-    if not parts or not all(isinstance(part, Constant) for part in parts):
+    if not all(isinstance(part, Constant) for part in parts):
         return False
+    if not parts:
+        return isinstance(scalar, MakeArray | MakeObject)
     if isinstance(scalar, Invoke):
         function = FUNCTIONS[scalar.name]
         return function.deterministic and not function.needs_context
@@ -108,9 +109,9 @@ def simplify_filters(plan: Plan, _: Semantics) -> Plan:
         if not isinstance(node, Filter):
             return node
         below = node.input
-        conjuncts = [part for part in _conjuncts(node.condition) if not _is_true(part)]
+        conjuncts = [part for part in conjuncts_of(node.condition) if not _is_true(part)]
         if isinstance(below, Filter):
-            conjuncts = _conjuncts(below.condition) + conjuncts
+            conjuncts = conjuncts_of(below.condition) + conjuncts
             below = below.input
         return _filter(below, conjuncts)
 
@@ -119,13 +120,6 @@ def simplify_filters(plan: Plan, _: Semantics) -> Plan:
 
 def _is_true(scalar: Scalar) -> bool:
     return isinstance(scalar, Constant) and scalar.value is True
-
-
-def _conjuncts(condition: Scalar) -> list[Scalar]:
-    """The conditions that must all be true; a filter keeps a row for nothing less."""
-    if isinstance(condition, Apply) and condition.op == "AND":
-        return [part for operand in condition.operands for part in _conjuncts(operand)]
-    return [condition]
 
 
 def _filter(below: Plan, conjuncts: list[Scalar]) -> Plan:
@@ -141,7 +135,7 @@ def push_filters(plan: Plan, _: Semantics) -> Plan:
         if not isinstance(node, Filter) or not isinstance(node.input, Unnest | Bind):
             return node
         maker = node.input
-        conjuncts = _conjuncts(node.condition)
+        conjuncts = conjuncts_of(node.condition)
         moved = [part for part in conjuncts if _is_below(part, maker.slot)]
         if not moved:
             return node
@@ -157,21 +151,6 @@ def _is_below(scalar: Scalar, slot: int) -> bool:
 
 
 # order
-
-
-def forget_order(plan: Plan, _: Semantics) -> Plan:
-    """Sort nothing for the sake of one group."""
-
-    def forget(node: Plan) -> Plan:
-        if not isinstance(node, Group) or node.keys or not isinstance(node.input, Sort):
-            return node
-        if any(call.name in ORDERED for call in node.calls):
-            return node
-        sort = node.input
-        omitted = [Invoke("IS_DEFINED", (key.value,)) for key in sort.keys] if sort.omit else []
-        return replace(node, input=_filter(sort.input, list(omitted)))
-
-    return rewrite_everywhere(plan, forget)
 
 
 def bound_sorts(plan: Plan, _: Semantics) -> Plan:
@@ -194,4 +173,9 @@ def _is_defined(scalar: Scalar) -> bool:
     return isinstance(scalar, MakeObject | MakeArray | Variable)
 
 
-RULES: Final[tuple[Rule, ...]] = (fold_constants, simplify_filters, push_filters, forget_order, bound_sorts)
+def wish_everywhere(plan: Plan, _: Semantics) -> Plan:
+    """Say on the scan what an index could do."""
+    return wish_terms(plan)
+
+
+RULES: Final[tuple[Rule, ...]] = (fold_constants, simplify_filters, push_filters, bound_sorts, wish_everywhere)

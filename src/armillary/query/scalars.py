@@ -1,7 +1,8 @@
 """Expressions of one row: frozen data that any language lowers to and `expressions` compiles.
 
-A row is a tuple of slots. Slot 0 holds the run (parameters, source, clock); the rows of an outer query come first in
-the rows of an inner one, so a correlated query needs nothing but a longer row. Operators are named as `semantics` names
+A row is a tuple of slots. Slot 0 holds the run (parameters, source, clock), slot 1 the place of the item that the row
+was made of, or None; the rows of an outer query come first in the rows of an inner one, so a correlated query needs
+nothing but a longer row. Operators are named as `semantics` names
 them. Nothing here knows how values compare or what a language calls its functions beyond the name in the registry.
 """
 
@@ -10,14 +11,20 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any, TypeAlias
 
-RUN = 0
+RUN, PLACE, FIRST = range(3)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Constant:
-    """A JSON value or undefined."""
+    """A JSON value or undefined; 1 and true are two, where Python has one."""
 
     value: object
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Constant) and repr(self.value) == repr(other.value)
+
+    def __hash__(self) -> int:
+        return hash(repr(self.value))
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,6 +191,11 @@ def walk(scalar: Scalar) -> Iterator[Scalar]:
         found = waiting.pop()
         yield found
         waiting += reversed(parts_of(found))
+
+
+def builds(scalar: Scalar) -> bool:
+    """Whether an expression makes an array or an object, or runs a query that may."""
+    return any(isinstance(part, MakeArray | MakeObject | Nested) for part in walk(scalar))
 
 
 def path_of(scalar: Scalar) -> tuple[Variable, tuple[str, ...]] | None:

@@ -25,7 +25,7 @@ from typing import Any, Final, TypeAlias
 
 from armillary.query import patterns
 from armillary.query.numbers import NUMBERS, narrow, to_int32, to_uint32
-from armillary.query.texts import spread
+from armillary.query.texts import bounded, spread
 from armillary.values import UNDEFINED, Undefined
 
 Value: TypeAlias = object
@@ -156,7 +156,7 @@ def negate(value: Value) -> bool | Undefined:
 
 
 def concatenate(one: Value, other: Value) -> str | Undefined:
-    return one + other if isinstance(one, str) and isinstance(other, str) else UNDEFINED
+    return bounded(one + other) if isinstance(one, str) and isinstance(other, str) else UNDEFINED
 
 
 def coalesce(one: Value, other: Value) -> Value:

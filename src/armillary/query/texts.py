@@ -11,7 +11,15 @@ import re
 from functools import lru_cache
 from typing import Final
 
+from armillary.values import UNDEFINED, Undefined
+
+LONGEST: Final = 4 * 1024 * 1024  # what is longer than any answer has no value: nobody could be given it
 _PAIRED: Final = re.compile("[\U00010000-\U0010ffff]")
+
+
+def bounded(text: str) -> str | Undefined:
+    """The text, or undefined where it is longer than any answer."""
+    return text if len(text) <= LONGEST else UNDEFINED
 
 
 def spread(text: str) -> str:
@@ -43,7 +51,7 @@ def find_first(text: str, part: str, start: int) -> int:
 
 def find_last(text: str, part: str, last: int) -> int:
     """Where the last `part` begins that ends at the unit `last` or before; -1 where there is none."""
-    return _count_before(text, text.rfind(part, 0, _characters(text, last + 1)))
+    return _count_before(text, text.rfind(part, 0, _whole_characters(text, last + 1)))
 
 
 def raise_case(text: str) -> str:
@@ -60,8 +68,15 @@ def _halve(found: re.Match[str]) -> str:
 
 
 def _characters(text: str, units: int) -> int:
-    """How many characters of Python the first `units` are."""
+    """How many characters begin within the first `units`."""
     return units if text.isascii() or not _PAIRED.search(text) else len(cut(text, 0, units))
+
+
+def _whole_characters(text: str, units: int) -> int:
+    """How many characters end within the first `units`."""
+    if text.isascii() or not _PAIRED.search(text):
+        return units
+    return len(text.encode("utf-16-le")[: 2 * units].decode("utf-16-le", "ignore"))
 
 
 def _count_before(text: str, at: int) -> int:

@@ -18,6 +18,9 @@ class Counts(NamedTuple):
     limit: int | None
 
 
+WHOLE: Final = Counts(None, None, None)
+
+
 def read_counts(query: Query, parameters: Mapping[str, object]) -> Counts:
     """The counts of a query with its parameters; refused where one is no whole number from 0 on, or too large."""
     return Counts(

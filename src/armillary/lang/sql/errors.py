@@ -4,7 +4,8 @@
                 "message":"Identifier 'x' could not be resolved."}]}
 
 A syntax error also says line, column and what was expected, after the service's own sentence. The place is counted in
-characters from 0. Leaves out what the planner refuses, which has an envelope of its own (`refuse_plan`).
+characters from 0; an ORDER BY without a path has none. What the planner of queries over several partitions refuses has
+an envelope of its own (`refuse_plan`).
 """
 
 from typing import Final, NamedTuple
@@ -27,6 +28,10 @@ MISPLACED: Final = "SC2103"
 ORDER_IN_SUBQUERY: Final = "SC2202"
 TOP_IN_SUBQUERY: Final = "SC2203"
 OFFSET_IN_SUBQUERY: Final = "SC2204"
+RANK_OF_EACH: Final = "SC2223"
+RANK_OF_JOIN: Final = "SC2224"
+RANK_OF_SUBQUERY: Final = "SC2225"
+SCORE_OUTSIDE_RANK: Final = "SC2240"
 NOT_A_PATH: Final = 2206
 TOO_LARGE: Final = "SC3001"
 
@@ -42,16 +47,13 @@ class Problem(NamedTuple):
 
 def refuse_query(*problems: Problem) -> Refusal:
     """The refusal of a query text."""
-    errors = [
-        {
-            "severity": "Error",
-            "location": {"start": found.start, "end": found.end},
-            "code": found.code,
-            "message": found.message,
-        }
-        for found in problems
-    ]
+    errors = [_describe(found) for found in problems]
     return Refusal(Kind.BAD_REQUEST, reason=dump({"errors": errors}).decode())
+
+
+def _describe(found: Problem) -> dict[str, object]:
+    location = {} if found.code == NOT_A_PATH else {"location": {"start": found.start, "end": found.end}}
+    return {"severity": "Error", **location, "code": found.code, "message": found.message}
 
 
 def refuse_syntax(text: str, start: int, end: int, expected: str) -> Refusal:

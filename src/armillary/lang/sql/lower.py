@@ -20,16 +20,24 @@ from armillary.lang.sql.errors import (
     NOT_A_PATH,
     OFFSET_IN_SUBQUERY,
     ORDER_IN_SUBQUERY,
+    RANK_OF_EACH,
+    RANK_OF_JOIN,
+    RANK_OF_SUBQUERY,
     STAR_OF_GROUPS,
     STAR_OF_MANY,
     TOO_LARGE,
     TOP_IN_SUBQUERY,
     UNRESOLVED,
-    Problem,
-    refuse_query,
 )
 from armillary.lang.sql.naming import name_columns, name_of
-from armillary.lang.sql.resolve import Scope, find_aggregates, lower_aggregate, lower_expression
+from armillary.lang.sql.resolve import (
+    Findings,
+    Scope,
+    find_aggregates,
+    lower_aggregate,
+    lower_expression,
+    note_unbuilt,
+)
 from armillary.lang.sql.syntax import (
     Call,
     Count,
@@ -43,8 +51,9 @@ from armillary.lang.sql.syntax import (
     Query,
     Source,
 )
-from armillary.lang.sql.text import write_expression
+from armillary.lang.sql.text import key_of
 from armillary.query import scalars
+from armillary.query.functions import UNSUPPORTED
 from armillary.query.plan import (
     ZERO,
     AggregateCall,
@@ -62,12 +71,11 @@ from armillary.query.plan import (
     SortKey,
     Unnest,
 )
-from armillary.query.scalars import RUN, Form, Nested, Scalar, Variable
+from armillary.query.scalars import FIRST, Form, Nested, Scalar, Variable
 
 MOST_JOINS: Final = 10
 _NO_PATH: Final = "Unsupported ORDER BY clause. ORDER BY item expression could not be mapped to a document path."
 _CORRELATED: Final = "Order-by over correlated collections is not supported."
-_RANK: Final = "ORDER BY RANK is not built yet"
 _NOT_INSIDE: Final = (
     ("ORDER", ORDER_IN_SUBQUERY, "'ORDER BY' is not supported in subqueries."),
     ("TOP", TOP_IN_SUBQUERY, "'TOP' is not supported in subqueries."),
@@ -77,20 +85,33 @@ _NOT_INSIDE: Final = (
 
 def lower_query(query: Query) -> Plan:
     """The plan of a query; refused with every problem that was found."""
-    problems: list[Problem] = []
-    plan = _lower(query, Scope({}, RUN + 1, _lower_inner, problems), container=True)
-    if problems:
-        raise refuse_query(*problems)
+    findings = Findings()
+    plan = _lower(query, Scope({}, FIRST, _lower_inner, findings), container=True)
+    findings.refuse()
     return plan
 
 
 def _lower_inner(query: Query, scope: Scope) -> Plan:
     """The plan of a query inside an expression: its rows begin with the outer row, and it may not cut or order them."""
-    _refuse_cuts(query, scope)
-    return _lower(replace(query, top=None, order=(), offset=None, limit=None), scope, container=False)
+    return _lower(_refuse_cuts(query, scope), scope, container=False)
 
 
 def _lower(query: Query, outer: Scope, *, container: bool) -> Plan:
+    rows, value, scope = _lower_rows(query, outer, container=container)
+    plan: Plan = Project(rows, value)
+    if query.distinct:
+        plan = Distinct(plan)
+    if query.top and query.offset:
+        scope.complain(MISPLACED, query.span_of("OFFSET"), "'TOP' and 'OFFSET LIMIT' cannot be used together.")
+    if query.top:
+        plan = Slice(plan, ZERO, _lower_count(query.top))
+    if query.offset and query.limit:
+        plan = Slice(plan, _lower_count(query.offset), _lower_count(query.limit))
+    return plan
+
+
+def _lower_rows(query: Query, outer: Scope, *, container: bool) -> tuple[Plan, Scalar, Scope]:
+    """The rows of a query, what SELECT makes of one, and the scope in which it does."""
     outer = replace(outer, known=None, grouped=frozenset())
     plan, scope = _lower_sources(query, outer, container)
     if query.where is not None:
@@ -101,20 +122,8 @@ def _lower(query: Query, outer: Scope, *, container: bool) -> Plan:
     calls = [] if selected is None else find_aggregates(selected)
     if query.group or calls:
         plan, scope = _lower_group(query, calls, plan, scope, outer)
-    if selected is None:
-        value = _lower_star(query, scope)
-    else:
-        value = lower_expression(selected, scope)
-    plan = Project(plan, value)
-    if query.distinct:
-        plan = Distinct(plan)
-    if query.top and query.offset:
-        scope.complain(MISPLACED, query.span_of("OFFSET"), "'TOP' and 'OFFSET LIMIT' cannot be used together.")
-    if query.top:
-        plan = Slice(plan, ZERO, _lower_count(query.top))
-    if query.offset and query.limit:
-        plan = Slice(plan, _lower_count(query.offset), _lower_count(query.limit))
-    return plan
+    value = _lower_star(query, scope) if selected is None else lower_expression(selected, scope)
+    return plan, value, scope
 
 
 def _lower_count(count: Count) -> Scalar:
@@ -132,7 +141,7 @@ def _lower_sources(query: Query, outer: Scope, container: bool) -> tuple[Plan, S
         scope.complain(TOO_LARGE, query.sources[-1].span, message)
     bound: set[str] = set()
     for place, source in enumerate(query.sources):
-        plan, scope = _lower_source(source, plan, scope, first=not place, container=container and not place)
+        plan, scope = _lower_source(source, plan, scope, container=container and not place)
         alias = _alias_of(source)
         if alias in bound:
             message = f"The input alias '{alias}' is specified more than once in the FROM clause."
@@ -142,22 +151,15 @@ def _lower_sources(query: Query, outer: Scope, container: bool) -> tuple[Plan, S
     return plan, scope
 
 
-def _lower_source(source: Source, plan: Plan, scope: Scope, *, first: bool, container: bool) -> tuple[Plan, Scope]:
+def _lower_source(source: Source, plan: Plan, scope: Scope, *, container: bool) -> tuple[Plan, Scope]:
     alias = _alias_of(source)
     label = alias or "$value"
     if isinstance(source.of, Query):
-        if first:
-            inner = _lower(source.of, scope, container=True) if container else _lower_inner(source.of, scope)
-            if container:
-                _refuse_cuts(source.of, scope)
-            plan = Derive(inner, label)
-        else:
-            plan = Unnest(plan, Nested(Form.ARRAY, _lower_inner(source.of, scope)), label, scope.width)
-        if source.each:
-            scope = scope.bind(None)
-            return Unnest(plan, Variable(scope.width - 1, label), label, scope.width), scope.bind(alias)
-        return plan, scope.bind(alias)
-    if container:
+        plan, scope = _lower_subquery(source.of, plan, scope, label, container=container)
+        value: Scalar = Variable(scope.width - 1, label)
+        if not source.each:
+            return plan, replace(scope, names=_named(scope, alias, scope.width - 1))
+    elif container:
         root = _root_of(source.of)
         plan = Scan(root, scope.width)
         if isinstance(source.of, Name) and not source.each:
@@ -170,10 +172,33 @@ def _lower_source(source: Source, plan: Plan, scope: Scope, *, first: bool, cont
     return plan, scope.bind(alias)
 
 
-def _refuse_cuts(query: Query, scope: Scope) -> None:
+def _lower_subquery(query: Query, plan: Plan, scope: Scope, label: str, *, container: bool) -> tuple[Plan, Scope]:
+    """A query after FROM or JOIN, whose values get the last slot of the scope."""
+    query = _refuse_cuts(query, scope)
+    if not container:
+        value = Nested(Form.ARRAY, _lower(query, scope, container=False))
+        return Unnest(plan, value, label, scope.width), scope.bind(None)
+    if query.distinct or query.group or _has_aggregates(query):
+        return Derive(_lower(query, scope, container=True), label), scope.bind(None)
+    rows, selected, inner = _lower_rows(query, scope, container=True)
+    return Bind(rows, selected, label, inner.width), replace(scope, width=inner.width + 1)
+
+
+def _has_aggregates(query: Query) -> bool:
+    selected = _selected_of(query)
+    return selected is not None and bool(find_aggregates(selected))
+
+
+def _named(scope: Scope, alias: str | None, slot: int) -> dict[str, int]:
+    return dict(scope.names) if alias is None else {**scope.names, alias: slot}
+
+
+def _refuse_cuts(query: Query, scope: Scope) -> Query:
+    """The query without what only the outermost one may have."""
     for clause, code, message in _NOT_INSIDE:
         if any(name == clause for name, _ in query.spans):
             scope.complain(code, query.span_of(clause), message)
+    return replace(query, top=None, order=(), offset=None, limit=None)
 
 
 def _root_of(path: Expression) -> str:
@@ -187,7 +212,7 @@ def _root_of(path: Expression) -> str:
 
 def _lower_order(query: Query, plan: Plan, scope: Scope) -> Plan:
     if query.rank:
-        scope.complain(NOT_A_PATH, query.span_of("ORDER"), _RANK)
+        _refuse_rank(query, scope)
         return plan
     if query.group:
         message = "'ORDER BY' and 'GROUP BY' cannot be used together."
@@ -196,11 +221,28 @@ def _lower_order(query: Query, plan: Plan, scope: Scope) -> Plan:
     keys = []
     for key in query.order:
         if not is_path(key.of):
-            scope.complain(NOT_A_PATH, key.span, _NO_PATH)
+            if not (isinstance(key.of, Call) and key.of.name in UNSUPPORTED):
+                scope.complain(NOT_A_PATH, key.span, _NO_PATH)
         elif query.sources and not _is_ordered_by(query.sources[0], _root_of(key.of)):
             scope.complain(NOT_A_PATH, key.span, _CORRELATED)
         keys.append(SortKey(lower_expression(key.of, scope), key.descending))
     return Sort(plan, tuple(keys), omit=len(keys) == 1)
+
+
+def _refuse_rank(query: Query, scope: Scope) -> None:
+    """Ranking is not built; what could never rank is refused first."""
+    first, *joined = query.sources or (None,)
+    if first is not None and first.each:
+        scope.complain(RANK_OF_EACH, first.span, "'FROM ... IN' is not supported with 'ORDER BY RANK'.")
+    if first is not None and isinstance(first.of, Query):
+        scope.complain(RANK_OF_SUBQUERY, first.span, "A subquery after FROM is not supported with 'ORDER BY RANK'.")
+    if joined:
+        scope.complain(RANK_OF_JOIN, query.span_of("ORDER"), "'JOIN' is not supported with 'ORDER BY RANK'.")
+    for key in query.order:
+        if isinstance(key.of, Call) and key.of.name in UNSUPPORTED:
+            note_unbuilt(key.of, scope)
+        else:
+            scope.complain(NOT_A_PATH, key.span, "'ORDER BY RANK' takes scoring functions only.")
 
 
 def is_path(expression: Expression) -> bool:
@@ -237,7 +279,7 @@ def _selected_of(query: Query) -> Expression | None:
 
 def _lower_star(query: Query, scope: Scope) -> Scalar:
     if query.group:
-        return scope.complain(STAR_OF_GROUPS, query.span_of("SELECT"), "'SELECT *' is not valid with GROUP BY.")
+        return scope.complain(STAR_OF_GROUPS, query.span_of("SELECT"), "'SELECT *' is not allowed with GROUP BY.")
     if len(query.sources) != 1:
         message = "'SELECT *' is only valid with a single input set."
         return scope.complain(STAR_OF_MANY, query.span_of("SELECT"), message)
@@ -247,11 +289,11 @@ def _lower_star(query: Query, scope: Scope) -> Scalar:
 
 def _lower_group(query: Query, calls: list[Call], plan: Plan, scope: Scope, outer: Scope) -> tuple[Plan, Scope]:
     """The group and the scope of its rows: the row from outside, then keys, then aggregates."""
-    keys = {write_expression(key): key for key in query.group}
+    keys = {key_of(key): key for key in query.group}
     for key in query.group:
         if find_aggregates(key):
             scope.complain(MISPLACED, query.span_of("SELECT"), "GROUP BY cannot hold an aggregate function.")
-    aggregates = {write_expression(call): call for call in calls}
+    aggregates = {key_of(call): call for call in calls}
     lowered = tuple(lower_expression(key, scope) for key in keys.values() if not find_aggregates(key))
     folded = tuple(AggregateCall(call.name, lower_aggregate(call, scope)) for call in aggregates.values())
     known = {text: outer.width + place for place, text in enumerate((*keys, *aggregates))}
@@ -260,7 +302,7 @@ def _lower_group(query: Query, calls: list[Call], plan: Plan, scope: Scope, oute
         if isinstance(key, Name):
             names[key.name] = known[text]
     hidden = frozenset(filter(None, map(_alias_of, query.sources))) - keys.keys()
-    grouped = Scope(names, outer.width + len(known), scope.inner, scope.problems, known, hidden)
+    grouped = Scope(names, outer.width + len(known), scope.inner, scope.findings, known, hidden)
     return Group(plan, lowered, folded), grouped
 
 

@@ -8,7 +8,8 @@
     path       = name { "." name | "[" ( string | integer ) "]" } ;
     where      = "WHERE" expression ;
     group      = "GROUP" "BY" expression {"," expression} ;
-    order      = "ORDER" "BY" ["RANK"] key {"," key} ;
+    order      = "ORDER" "BY" ( key {"," key} | "RANK" score {"," score} ) ;
+    score      = word "(" [expression {"," expression}] ")" ["ASC" | "DESC"] ;
     key        = expression ["ASC" | "DESC"] ;
     offset     = "OFFSET" count "LIMIT" count ;
     count      = integer | parameter ;
@@ -32,8 +33,10 @@
     primary    = number | string | "true" | "false" | "null" | "undefined" | parameter | placeholder | call | name
                | "(" expression ")" | "(" query ")" | ("EXISTS" | "ARRAY" | "ALL" | "FIRST" | "LAST") "(" query ")"
                | "[" [expression {"," expression}] "]" | "{" [member {"," member}] "}" ;
-    call       = name "(" [expression {"," expression}] ")" | "udf" "." name "(" [expression {"," expression}] ")" ;
+    call       = word "(" [expression {"," expression}] ")" | "udf" "." name "(" [expression {"," expression}] ")" ;
     member     = (string | name) ":" expression ;
+
+A word is letters, digits and `_` that are no keyword; a name is a word, or one of ALL, FIRST, LAST and RANK.
 
 The law: what this grammar makes, the parser reads, and `text.write_query` writes what is read as the same tree (a test
 makes texts from the lines above). Precedence is that of the service's own grammar: NOT binds as tightly as a minus.
@@ -93,9 +96,8 @@ _CONSTANTS: Final = {
     "undefined": Literal(UNDEFINED),
 }
 _FORMS: Final = {form.value: form for form in Form if form.value}
-# Keywords that may stand where a name is expected: those of the service, and what no clause can be confused with.
-_NAMES: Final = frozenset(("NAME", "ALL", "FIRST", "LAST", "RANK", "VALUE"))
-_AFTER_DOT: Final = frozenset(("udf", "true", "false", "null", "undefined"))
+# Keywords that are names where a name is expected; the service's own grammar has the first three.
+_NAMES: Final = frozenset(("NAME", "ALL", "FIRST", "LAST", "RANK"))
 _NEGATABLE: Final = frozenset(("IN", "BETWEEN", "LIKE"))
 
 
@@ -125,7 +127,8 @@ class _Parser:
 
     def __init__(self, text: str) -> None:
         self._text = text
-        self._tokens = read_tokens(text)
+        tokens = read_tokens(text)
+        self._tokens = [*tokens, tokens[-1]]  # so that there is always a token after the present one
         self._at = 0
         self._depth = 0
 
@@ -148,10 +151,11 @@ class _Parser:
         token = self._tokens[self._at]
         return refuse_syntax(self._text, token[2], token[3], expected)
 
-    def read_name(self, *, after_dot: bool = False) -> str:
+    def read_name(self) -> str:
         token = self._tokens[self._at]
-        if token[0] not in _NAMES and not (after_dot and (token[0] in _AFTER_DOT or str(token[1]).isidentifier())):
-            raise self.fail("a name")
+        if token[0] not in _NAMES:
+            is_word = str(token[1]).isidentifier() and token[0] != "STRING"
+            raise self.fail(f'a name; {token[1]} is a keyword, ["{token[1]}"] its property' if is_word else "a name")
         self._at += 1
         return str(token[1])
 
@@ -179,8 +183,7 @@ class _Parser:
         start = self._tokens[self._at][2]
         value: Expression | None = None
         columns: tuple[Column, ...] = ()
-        if self._tokens[self._at][0] == "VALUE" and self._tokens[self._at + 1][0] not in (".", "[", ",", "FROM", "END"):
-            self._at += 1
+        if self.take("VALUE"):
             value = self.read_expression()
         elif not self.take("*"):
             columns = self._read_columns()
@@ -207,8 +210,7 @@ class _Parser:
         rank = False
         if self.take("ORDER"):
             self.expect("BY")
-            token, after = self._tokens[self._at], self._tokens[self._at + 1]
-            rank = token[0] == "RANK" and after[0] == "NAME" and self.take("RANK")
+            rank = self._tokens[self._at][0] == "RANK" and self._tokens[self._at + 1][0] == "NAME" and self.take("RANK")
             order = self._read_keys()
             spans.append(("ORDER", self.span_from(start)))
         offset = self._read_count("OFFSET", spans)
@@ -260,7 +262,7 @@ class _Parser:
         path: Expression = Name(self.read_name(), self.span_from(start))
         while True:
             if self.take("."):
-                path = Member(path, self.read_name(after_dot=True), self.span_from(start))
+                path = Member(path, self.read_name(), self.span_from(start))
             elif self.take("["):
                 token = self._tokens[self._at]
                 if token[0] != "STRING" and not (token[0] == "NUMBER" and isinstance(token[1], int)):
@@ -390,11 +392,11 @@ class _Parser:
             self._at += 1
             value = number[1]
             assert not isinstance(value, str)
-            return self._read_suffixes(Literal(-value if value else -0.0), token[2])
+            return self._read_suffixes(Literal(-value), token[2])
         self._enter()
-        expression = Unary(op, self._read_unary())
+        of = self._read_unary()
         self._depth -= 1
-        return expression
+        return _negate(of) if op == "-" and isinstance(of, Literal) else Unary(op, of)
 
     def _read_postfix(self) -> Expression:
         start = self._tokens[self._at][2]
@@ -408,7 +410,7 @@ class _Parser:
             if op == ".":
                 self._at += 1
                 self._enter()
-                left = Member(left, self.read_name(after_dot=True), self.span_from(start))
+                left = Member(left, self.read_name(), self.span_from(start))
             elif op == "[":
                 self._at += 1
                 self._enter()
@@ -426,7 +428,8 @@ class _Parser:
         if kind == "NAME":
             if self._tokens[self._at][0] == "(":
                 self._at += 1
-                return Call(str(value).upper(), self._read_items(")"), False, self.span_from(start))
+                name = str(value)
+                return Call(name.upper(), self._read_items(")"), False, self.span_from(start), name)
             return Name(str(value), (start, end))
         if kind in ("NUMBER", "STRING"):
             return Literal(value)
@@ -473,7 +476,7 @@ class _Parser:
                 self._at += 1
                 name = str(token[1])
             else:
-                name = self.read_name(after_dot=True)
+                name = self.read_name()
             self.expect(":")
             members.append((name, self.read_expression()))
             if not self.take(","):
@@ -482,9 +485,17 @@ class _Parser:
 
     def _read_udf(self, start: int) -> Expression:
         self.expect(".")
-        name = self.read_name(after_dot=True)
+        name = self.read_name()
         self.expect("(")
-        return Call(name, self._read_items(")"), True, self.span_from(start))
+        return Call(name, self._read_items(")"), True, self.span_from(start), name)
+
+
+def _negate(literal: Literal) -> Expression:
+    """A minus before a number is part of it."""
+    value = literal.value
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return Literal(-value)
+    return Unary("-", literal)
 
 
 __all__ = ["BINDING", "MOST_CHARACTERS", "MOST_ITEMS", "MOST_LEVELS", "parse_condition", "parse_query"]

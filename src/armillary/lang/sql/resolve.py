@@ -8,7 +8,7 @@ expression may hold a query.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final, TypeGuard
 
 from armillary.errors import Kind, Refusal
@@ -17,9 +17,12 @@ from armillary.lang.sql.errors import (
     MISPLACED,
     NESTED_AGGREGATE,
     NOT_GROUPED,
+    SCORE_OUTSIDE_RANK,
+    TOO_LARGE,
     UNKNOWN_FUNCTION,
     UNRESOLVED,
     Problem,
+    refuse_query,
 )
 from armillary.lang.sql.syntax import (
     ArrayOf,
@@ -44,10 +47,10 @@ from armillary.lang.sql.syntax import (
     Unary,
     walk,
 )
-from armillary.lang.sql.text import write_expression
+from armillary.lang.sql.text import key_of, write_expression
 from armillary.query import scalars
 from armillary.query.aggregates import AGGREGATES
-from armillary.query.functions import FUNCTIONS, UNSUPPORTED
+from armillary.query.functions import FUNCTIONS, SCORES, UNBOUNDED, UNSUPPORTED
 from armillary.query.plan import Plan
 from armillary.query.scalars import Form, Scalar
 from armillary.values import UNDEFINED
@@ -57,6 +60,22 @@ _NESTED: Final = "Cannot perform an aggregate function on an expression containi
 _UNDEFINED: Final = scalars.Constant(UNDEFINED)
 
 
+@dataclass
+class Findings:
+    """What is wrong with a query, and what it asks for that is not built: told when all of it has been read."""
+
+    problems: list[Problem] = field(default_factory=list)
+    unbuilt: list[str] = field(default_factory=list)
+    udfs: int = 0
+
+    def refuse(self) -> None:
+        """Raise what was found, the mistakes of the caller first."""
+        if self.problems:
+            raise refuse_query(*self.problems)
+        if self.unbuilt:
+            raise Refusal(Kind.NOT_BUILT, what=self.unbuilt[0])
+
+
 @dataclass(frozen=True)
 class Scope:
     """What a name means at one place of a query."""
@@ -64,8 +83,8 @@ class Scope:
     names: Mapping[str, int]
     width: int
     inner: Callable[[Query, "Scope"], Plan]
-    problems: list[Problem]
-    known: Mapping[str, int] | None = None  # texts of keys and aggregates, where rows are groups
+    findings: "Findings"
+    known: Mapping[str, int] | None = None  # what keys and aggregates say (`key_of`), where rows are groups
     grouped: frozenset[str] = frozenset()  # names that groups hide
 
     def bind(self, name: str | None) -> "Scope":
@@ -75,16 +94,16 @@ class Scope:
 
     def complain(self, code: str | int, span: Span, message: str) -> Scalar:
         """Note what is wrong, and go on with a stand-in."""
-        self.problems.append(Problem(code, *span, message))
+        self.findings.problems.append(Problem(code, *span, message))
         return _UNDEFINED
 
 
 def lower_expression(expression: Expression, scope: Scope) -> Scalar:
     """The expression with its names resolved."""
     if scope.known:
-        slot = scope.known.get(text := write_expression(expression))
+        slot = scope.known.get(key_of(expression))
         if slot is not None:
-            return scalars.Variable(slot, text)
+            return scalars.Variable(slot, write_expression(expression))
 
     def lower(part: Expression) -> Scalar:
         return lower_expression(part, scope)
@@ -153,32 +172,60 @@ def _is_known(expression: Expression, scope: Scope) -> bool:
     """Whether a path leads through one of the keys of the group."""
     found = expression
     while isinstance(found, Member | Index):
-        if write_expression(found) in (scope.known or ()):
+        if key_of(found) in (scope.known or ()):
             return True
         found = found.of
-    return write_expression(found) in (scope.known or ())
+    return key_of(found) in (scope.known or ())
 
 
 def _lower_call(call: Call, scope: Scope) -> Scalar:
     if call.udf:
-        raise Refusal(Kind.NOT_BUILT, what=f"The call of the user-defined function udf.{call.name}")
+        return _note_udf(call, scope)
     if call.name in AGGREGATES:
         message = f"The aggregate function {call.name} can only stand in the SELECT clause."
         return scope.complain(MISPLACED, call.span, message)
-    if call.name in UNSUPPORTED:
-        raise Refusal(Kind.BAD_REQUEST, reason=f"{call.name}: {UNSUPPORTED[call.name]}")
+    if call.name in SCORES:
+        message = f"The {call.name} function is only allowed in the ORDER BY RANK clause."
+        return scope.complain(SCORE_OUTSIDE_RANK, call.span, message)
     function = FUNCTIONS.get(call.name)
     if function is None:
-        return scope.complain(UNKNOWN_FUNCTION, call.span, f"'{call.name}' is not a recognized built-in function name.")
+        return note_unbuilt(call, scope)
     check_arguments(call, function.least, function.most, scope)
     return scalars.Invoke(call.name, tuple(lower_expression(argument, scope) for argument in call.arguments))
+
+
+def note_unbuilt(call: Call, scope: Scope) -> Scalar:
+    """A call of what is not built, or of what does not exist; its arguments are checked all the same."""
+    unbuilt = UNSUPPORTED.get(call.name)
+    if unbuilt is None:
+        message = f"'{call.written}' is not a recognized built-in function name."
+        return scope.complain(UNKNOWN_FUNCTION, call.span, message)
+    check_arguments(call, unbuilt.least, unbuilt.most, scope)
+    for argument in call.arguments:
+        if isinstance(argument, Call) and argument.name in SCORES:
+            note_unbuilt(argument, scope)
+        else:
+            lower_expression(argument, scope)
+    scope.findings.unbuilt.append(f"{unbuilt.what} ({call.written})")
+    return _UNDEFINED
+
+
+def _note_udf(call: Call, scope: Scope) -> Scalar:
+    for argument in call.arguments:
+        lower_expression(argument, scope)
+    scope.findings.udfs += 1
+    if scope.findings.udfs == MOST_UDFS + 1:
+        message = f"The query calls more than {MOST_UDFS} user-defined functions."
+        scope.complain(TOO_LARGE, call.span, message)
+    scope.findings.unbuilt.append(f"The call of a user-defined function (udf.{call.name})")
+    return _UNDEFINED
 
 
 def check_arguments(call: Call, least: int, most: int, scope: Scope) -> None:
     """Refuse a call with too few or too many arguments."""
     if not least <= len(call.arguments) <= most:
-        wanted = f"{least}" if least == most else f"{least} or more" if most > 100 else f"{least} to {most}"
-        message = f"The {call.name} function requires {wanted} argument(s), not {len(call.arguments)}."
+        wanted = f"{least}" if least == most else f"{least} or more" if most == UNBOUNDED else f"{least} to {most}"
+        message = f"The {call.written} function requires {wanted} argument(s). It is called with {len(call.arguments)}."
         scope.complain(ARGUMENT_COUNT, call.span, message)
 
 

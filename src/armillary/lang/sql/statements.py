@@ -1,8 +1,9 @@
 """A query text made ready: parsed, lowered, rewritten by the rules and compiled, once for each text.
 
     statement = prepare("SELECT * FROM c WHERE c.a = @a")
-    for batch in statement.run(start_run(source, {"@a": 1}, now, draw)):
-        ...
+    run = start_run(source, {"@a": 1}, now, draw)
+    for batch in statement.run(run): ...                 all values
+    page = read_page(statement.pages(run, position), 100)     some of them, and where the next page begins
 
 Texts come from callers, so the cache is bounded in both ways: so many texts, and none of them long. Two texts that
 differ in their parameters' values only are one text; a client that writes values into the text pays for each.
@@ -19,7 +20,10 @@ from armillary.lang.sql.lower import lower_query
 from armillary.lang.sql.parser import parse_query
 from armillary.lang.sql.syntax import Query
 from armillary.query.execute import Program, compile_plan
+from armillary.query.explain import explain
+from armillary.query.pages import Paged, Pages, compile_pages
 from armillary.query.plan import Plan
+from armillary.query.positions import Position
 from armillary.query.rules import apply_rules
 from armillary.query.semantics import SQL
 from armillary.query.source import Listed, Run, start_run
@@ -45,10 +49,23 @@ class Statement:
     def program(self) -> Program:
         return compile_plan(self.plan, SQL)
 
+    @cached_property
+    def paged(self) -> Paged:
+        return compile_pages(self.plan, SQL)
+
     def run(self, run: Run) -> Iterator[list[object]]:
         """The values, in batches; refused where a count is none."""
         read_counts(self.query, run.parameters)
         return self.program(run)
+
+    def pages(self, run: Run, position: Position | None = None) -> Pages:
+        """The values behind a position, in pages; refused where a count is none."""
+        read_counts(self.query, run.parameters)
+        return self.paged.open(run, position)
+
+    def explain(self) -> str:
+        """The plan as text."""
+        return explain(self.plan)
 
 
 def prepare(text: str) -> Statement:

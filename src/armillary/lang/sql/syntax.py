@@ -1,8 +1,9 @@
 """The tree of a query text: frozen data, nothing resolved yet.
 
 Two trees are equal when they are the same query: places are not compared. Where a text says the same in two ways, the
-tree keeps one: `AND` and `OR` hold all their operands, `<>` is `!=`, names of built-in functions are upper-case, a
-minus before a number belongs to it. `c.a` and `c["a"]` stay what they were, since rewritten texts show them.
+tree keeps one: `AND` and `OR` hold all their operands, `<>` is `!=`, a minus before a number belongs to it. Built-in
+functions have upper-case names and remember how they were written; `c.a` and `c["a"]` stay what they were, since
+rewritten texts show both.
 """
 
 from collections.abc import Iterator
@@ -16,11 +17,17 @@ Span: TypeAlias = tuple[int, int]
 NOWHERE: Final[Span] = (0, 0)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Literal:
-    """A constant: a number, a text, true, false, null or undefined."""
+    """A constant: a number, a text, true, false, null or undefined; 1 and true are two, where Python has one."""
 
     value: str | int | float | bool | Undefined | None
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Literal) and repr(self.value) == repr(other.value)
+
+    def __hash__(self) -> int:
+        return hash(self.value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +135,7 @@ class Call:
     arguments: tuple["Expression", ...]
     udf: bool = False
     span: Span = field(default=NOWHERE, compare=False, repr=False)
+    written: str = field(default="", compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

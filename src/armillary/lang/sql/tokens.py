@@ -4,8 +4,9 @@ A token is (kind, value, start, end). The kind of a keyword is its upper-case sp
 itself; the others are `NAME`, `NUMBER`, `STRING`, `PARAMETER`, `PLACEHOLDER` and `END`. The value of a number or a text
 is what it stands for, of everything else how it was written. White space and `--` comments are no tokens.
 
-Keywords are case-insensitive but for `true`, `false`, `null`, `undefined` and `udf`, which are lower-case. `ALL`,
-`FIRST`, `LAST`, `RANK`, `VALUE` and the like are names wherever no keyword fits, which the parser decides.
+Keywords are case-insensitive but for `true`, `false`, `null`, `undefined` and `udf`, which are lower-case. A keyword is
+no name, not even after a dot (`c["order"]` is how its property is reached), but for `ALL`, `FIRST`, `LAST` and `RANK`,
+which are names wherever no keyword fits; the parser decides.
 """
 
 import re
@@ -30,7 +31,7 @@ _TOKEN: Final = re.compile(
     r"""\s*+(?:--[^\n]*\s*)*+
     (?: (?P<word>[^\W\d]\w*)
       | (?P<op>\?\?|\|\||<=|>=|<>|!=|>>>|>>|<<|[-+*/%=<>()\[\]{},:?|&^~]|\.(?!\d))
-      | (?P<number>(?:0[xX][0-9a-fA-F]+|(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?)(?!\w))
+      | (?P<number>(?:0[xX][0-9a-fA-F]+|(?:\d++(?:\.\d*+)?+|\.\d++)(?:[eE][+-]?\d++)?+)(?!\w))
       | (?P<string>"(?:[^"\\\x00-\x1f]|\\.)*+"|'(?:[^'\\\x00-\x1f]|\\.)*+')
       | (?P<param>@\w+)
       | (?P<end>\Z)
@@ -84,14 +85,14 @@ def read_tokens(text: str) -> list[Token]:
 
 
 def _read_number(text: str, start: int, end: int) -> Number:
-    """A number as the nearest double; whole numbers that a double holds stay whole."""
+    """A number as the nearest double, kept as a whole number where it is one: 1, 1.0 and 1e0 are one text."""
     digits = text[start:end]
     if digits[:2] in ("0x", "0X"):
         digits = str(int(digits, 16)) if end - start < 300 else "1e999"
     value = float(digits)
     if value - value != 0:  # infinite minus itself is no number
         raise refuse_syntax(text, start, end, "a number that a double can hold")
-    return int(digits) if digits.isdigit() and value <= _LARGEST else value
+    return int(value) if value <= _LARGEST and value.is_integer() else value
 
 
 def _read_string(text: str, start: int, end: int) -> str:

@@ -12,6 +12,7 @@ from typing import Any, Final
 from armillary.query.functions.function import UNBOUNDED, Function
 from armillary.query.numbers import NUMBERS, narrow, whole
 from armillary.query.semantics import both, canonical, either, is_same, order_key
+from armillary.query.texts import LONGEST
 from armillary.values import UNDEFINED
 
 _NODES: Final = frozenset((list, dict))
@@ -21,7 +22,7 @@ def concatenate(*arrays: object) -> object:
     """ARRAY_CONCAT."""
     joined: list[object] = []
     for array in arrays:
-        if not isinstance(array, list):
+        if not isinstance(array, list) or len(joined) + len(array) > LONGEST:
             return UNDEFINED
         joined += array
     return joined

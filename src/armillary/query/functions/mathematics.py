@@ -42,7 +42,11 @@ def _radians(degrees: float) -> float:
 
 
 def _logarithm(number: float, radix: float = math.e) -> float:
-    return math.log(number) if radix == math.e else math.log(number) / math.log(radix)
+    exact = _LOGARITHMS.get(radix)
+    return exact(number) if exact else math.log(number) / math.log(radix)
+
+
+_LOGARITHMS: Final[dict[float, Callable[[float], float]]] = {math.e: math.log, 10: math.log10, 2: math.log2}
 
 
 def _bin(number: float, size: float = 1) -> float:

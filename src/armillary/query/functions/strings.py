@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from armillary.query.functions.function import UNBOUNDED, Function
 from armillary.query.numbers import NUMBERS, whole
-from armillary.query.texts import count_units, cut, find_first, find_last, lower_case, raise_case
+from armillary.query.texts import LONGEST, bounded, count_units, cut, find_first, find_last, lower_case, raise_case
 from armillary.values import UNDEFINED
 
 LONGEST_COPY: Final = 10_000
@@ -34,8 +34,8 @@ def _trimmer(trim: Callable[[str, str], str]) -> Callable[..., object]:
     return _textual(call)
 
 
-def _join(*texts: str) -> str:
-    return "".join(texts)
+def _join(*texts: str) -> object:
+    return bounded("".join(texts))
 
 
 def _reverse(text: str) -> str:
@@ -43,7 +43,9 @@ def _reverse(text: str) -> str:
 
 
 def _replace(text: str, part: str, other: str) -> object:
-    return text.replace(part, other) if part else UNDEFINED
+    if not part or len(text) + text.count(part) * (len(other) - len(part)) > LONGEST:
+        return UNDEFINED
+    return text.replace(part, other)
 
 
 def _split(text: str, separator: str) -> list[str]:
@@ -53,6 +55,8 @@ def _split(text: str, separator: str) -> list[str]:
 def join_strings(values: object, separator: object) -> object:
     """StringJoin."""
     if not isinstance(values, list) or not isinstance(separator, str) or not _TEXTS.issuperset(map(type, values)):
+        return UNDEFINED
+    if sum(map(len, values)) + len(separator) * len(values) > LONGEST:
         return UNDEFINED
     return separator.join(values)
 

@@ -32,9 +32,9 @@ def is_finite_number(value: object) -> bool:
 
 
 def is_integer(value: object) -> bool:
-    """Whether this is a whole number that fits 64 bits with a sign."""
+    """Whether this is a whole number of 64 bits with a sign; the largest is one as a double, as the service has it."""
     number = whole(value)
-    return number is not None and -(1 << 63) <= number < 1 << 63
+    return number is not None and -(1 << 63) <= number <= 1 << 63
 
 
 def is_primitive(value: object) -> bool:
