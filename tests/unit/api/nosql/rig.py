@@ -6,13 +6,14 @@ from armillary.clock import TICKS_PER_SECOND, Clock
 from armillary.database import Database
 from armillary.json import dump
 from armillary.kv.memory import MemoryEngine
-from armillary.kv.steps import drive
+from armillary.kv.steps import Result, Steps, drive
 from armillary.wire.http import Request, Response, format_date
 from armillary.wire.signature import make_token, read_resource
 
 KEY = "c2VjcmV0"
 READ_KEY = "cmVhZGVy"
 NOW = 1_800_000_000
+STILL = Clock(ticks=lambda: NOW * TICKS_PER_SECOND)
 KEYED = {"x-ms-documentdb-partitionkey": '["a"]'}
 CONTAINER = {"id": "c", "partitionKey": {"paths": ["/pk"], "kind": "Hash", "version": 2}}
 
@@ -20,19 +21,22 @@ CONTAINER = {"id": "c", "partitionKey": {"paths": ["/pk"], "kind": "Hash", "vers
 class Account:
     """One server process over an engine that others may share."""
 
-    def __init__(self, engine: MemoryEngine) -> None:
-        clock = Clock(ticks=lambda: NOW * TICKS_PER_SECOND)
+    def __init__(self, engine: MemoryEngine, clock: Clock = STILL) -> None:
         self.engine = engine
+        self.clock = clock
         self.database = Database(engine, clock)
         secrets = (b"secret", b"other", b"reader", b"reader2")
-        self.app = NosqlApp(self.database, Access(secrets, lambda: NOW), "Session")
+        self.app = NosqlApp(self.database, Access(secrets, self.seconds), "Session")
+
+    def seconds(self) -> float:
+        return self.clock.ticks() / TICKS_PER_SECOND
 
     def send(
         self, method: str, path: str, body: object = b"", headers: dict[str, str] | None = None, key: str = KEY
     ) -> Response:
         request = Request()
         request.method, request.path, request.query = method.encode(), path.encode(), b""
-        date = (headers or {}).get("x-ms-date") or format_date(NOW).decode()
+        date = (headers or {}).get("x-ms-date") or format_date(self.seconds()).decode()
         resource = read_resource(request.path)
         token = make_token(key, method, resource.kind, resource.link, date)
         every = {"authorization": token, "x-ms-date": date, "x-ms-version": "2020-07-15", **(headers or {})}
@@ -40,7 +44,10 @@ class Account:
         request.body = body if isinstance(body, bytes) else dump(body)
         request.keep_alive, request.secure = True, False
         answer = self.app.handle(request)
-        return answer if isinstance(answer, Response) else drive(self.engine, answer)
+        return answer if isinstance(answer, Response) else self.drive(answer)
+
+    def drive(self, steps: Steps[Result]) -> Result:
+        return drive(self.engine, steps)
 
 
 def substatus(response: Response) -> int:
