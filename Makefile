@@ -44,8 +44,9 @@ slow: setup ## the same tests run long: more kills, more power failures, more ra
 crash: setup ## kill -9 under load, long
 	@ARMILLARY_LONG=1 $(PYTEST) -q --timeout=0 -m crash
 
-compat: setup ## official clients against a live server
+compat: setup ## official clients against a live server, and the Python client's own tests
 	@$(PYTEST) -q -m e2e
+	@$(BIN)/python -m tests.compat.python_suite
 
 bench: setup ## beside the floor and the peers, one interleaved run; writes a dated table to bench/results
 	@$(BIN)/python -m bench $(ARGS)

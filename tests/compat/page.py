@@ -22,13 +22,13 @@ refused in this test, in the server's own words, not judged by hand.
 
 
 def draw_page(results: Results) -> str:
-    parts = [_HEAD, *_draw_counts(results), *_draw_failed(results)]
+    parts = [_HEAD, *_draw_counts(results), *_draw_failed(results), *_draw_skipped(results)]
     return "\n".join(parts)
 
 
 def find_unexplained(results: Results) -> list[Ending]:
     """Failed tests that no refusal explains."""
-    return [ending for ending in _failed(results) if not find_reason(ending)]
+    return [ending for ending in _pick(results, "failed") if not find_reason(ending)]
 
 
 def _draw_counts(results: Results) -> list[str]:
@@ -39,7 +39,7 @@ def _draw_counts(results: Results) -> list[str]:
             counts = Counter(ending.outcome for ending in endings)
             total += counts
             lines.append(f"| {topic} | `{name}` | {_draw_numbers(counts)} |")
-    return [*lines, f"| | all | {_draw_numbers(total)} |", "", "Skipped tests are skipped by the suite itself.", ""]
+    return [*lines, f"| | all | {_draw_numbers(total)} |", ""]
 
 
 def _draw_numbers(counts: Counter[str]) -> str:
@@ -47,7 +47,7 @@ def _draw_numbers(counts: Counter[str]) -> str:
 
 
 def _draw_failed(results: Results) -> list[str]:
-    failed = _failed(results)
+    failed = _pick(results, "failed")
     if not failed:
         return ["## Failed", "", "None.", ""]
     reasons = Counter(find_reason(ending) or "unexplained" for ending in failed)
@@ -60,15 +60,22 @@ def _draw_failed(results: Results) -> list[str]:
     return [*lines, ""]
 
 
+def _draw_skipped(results: Results) -> list[str]:
+    skipped = _pick(results, "skipped")
+    lines = ["## Skipped", "", "By the suite itself, in its own words.", "", "| Test | Words |", "| --- | --- |"]
+    lines += [f"| `{ending.test}` | {_show(ending.message.partition(': ')[2])} |" for ending in skipped]
+    return [*lines, ""] if skipped else []
+
+
 def _show(message: str) -> str:
     return message.replace("|", "\\|").replace("`", "'")
 
 
-def _failed(results: Results) -> list[Ending]:
+def _pick(results: Results, outcome: str) -> list[Ending]:
     return [
         ending
         for files in results.values()
         for endings in files.values()
         for ending in endings
-        if ending.outcome == "failed"
+        if ending.outcome == outcome
     ]

@@ -1,8 +1,8 @@
 """Why a test of the suite fails: decided by the request that the server refused, in the server's own words.
 
 A test that the server stopped has the refusal in its exception. Where an assertion failed instead, the last thing that
-was refused as not built in the same test decides. What neither explains is a fault of this server until somebody has
-found out more.
+was refused as not built in the same test decides. A few fail for what is no answer of the server: each was looked into,
+and is listed by name. What none of this explains is a fault of this server until somebody has found out more.
 """
 
 import re
@@ -27,14 +27,24 @@ NEEDS: Final = {
     "permissions": USERS,
 }
 
-# Failures that lie in no answer of the server: the end of the test's name, what it looks like, and what is missing.
+# Failures that lie in no answer of the server: the name of the test, what it says, and what it lacks.
 NOT_THE_SERVER: Final = (
     (
         "test_partitioned_collection_path_parser",
-        "FileNotFoundError",
-        "a data file that the source distribution does not have",
+        "FileNotFoundError: [Errno 2] No such file or directory",
+        "a data file that is not in the source distribution",
     ),
-    ("test_read_timeout", "Error", "a network on which opening a connection takes longer than a millisecond"),
+    (
+        "test_read_timeout",
+        "ServiceResponseTimeoutError",
+        "a network on which it takes longer than a millisecond to open a connection",
+    ),
+    (
+        "test_partitioned_collection_document_crud_and_query",
+        "The session token asks for LSN",
+        "luck: this client, told to take no content back, reads with the session token of another container; a service "
+        "that is further on by chance answers, and one that is not refuses the token",
+    ),
 )
 _NOT_BUILT: Final = re.compile(r"\d+/\d+ (.+?) is not built yet")
 
@@ -46,7 +56,7 @@ def find_reason(ending: Ending) -> str:
         found = _NOT_BUILT.match(text)
         if found and found[1] in NEEDS:
             return NEEDS[found[1]]
-    for name, look, reason in NOT_THE_SERVER:
-        if ending.test.endswith(f"::{name}") and look in ending.message.partition(":")[0] and not ending.raised:
+    for name, words, reason in NOT_THE_SERVER:
+        if ending.test.endswith(f"::{name}") and words in ending.message:
             return reason
     return ""

@@ -41,7 +41,14 @@ _STAND_IN: Final = {
         "def get_credential(**_: object) -> object:\n    raise RuntimeError('there is no tenant here')\n"
     ),
 }
-_SETTINGS: Final = "[pytest]\nasyncio_default_fixture_loop_scope = function\ntimeout = 300\nmarkers =\n"
+# Asynchronous fixtures of a class make clients that its tests use: both run in one loop.
+_SETTINGS: Final = """\
+[pytest]
+asyncio_default_fixture_loop_scope = class
+asyncio_default_test_loop_scope = class
+timeout = 300
+markers =
+"""
 
 
 class SuiteError(Exception):

@@ -24,7 +24,7 @@ HERE: Final = Path(__file__).parent
 ROOT: Final = HERE.parents[2]
 CACHE: Final = ROOT / ".cache" / "clients"
 GUIDE: Final = ROOT / "docs" / "guide" / "clients"
-NODE_LEAST: Final = 20
+NODE_LEAST: Final = 22
 NODE_FETCHED: Final = "node@22"
 AZCORE: Final = "github.com/Azure/azure-sdk-for-go/sdk/azcore"
 

@@ -21,13 +21,14 @@ from armillary.database import Database
 from armillary.json import dump, load
 from armillary.kv.engine import Engine
 from armillary.kv.lmdb import LmdbEngine
-from armillary.kv.steps import drive
+from armillary.kv.steps import Result, Steps, drive
 from armillary.wire.http import Request, Response, format_date
 from armillary.wire.signature import make_token, read_resource
 
 KEY = "c2VjcmV0"
 READ_KEY = "cmVhZGVy"
 NOW = 1_800_000_000
+STILL = Clock(ticks=lambda: NOW * TICKS_PER_SECOND)
 
 
 class Account:
@@ -35,23 +36,32 @@ class Account:
 
     def __init__(self, engine: Engine, clock: Clock | None = None, admission: Admission | None = None) -> None:
         self.engine = engine
-        clock = clock or Clock(ticks=lambda: NOW * TICKS_PER_SECOND)
-        self.database = Database(engine, clock, admission=admission)
+        self.clock = clock or STILL
+        self.database = Database(engine, self.clock, admission=admission)
         secrets = (b"secret", b"other", b"reader", b"reader2")
-        self.app = NosqlApp(self.database, Access(secrets, lambda: NOW), "Session")
+        self.app = NosqlApp(self.database, Access(secrets, self.seconds), "Session")
+
+    def seconds(self) -> float:
+        return self.clock.ticks() / TICKS_PER_SECOND
 
     def send(
         self, method: str, path: str, body: object = b"", headers: dict[str, str] | None = None, key: str = KEY
     ) -> Response:
-        answer = self.app.handle(make_request(method, path, body, headers, key))
-        return answer if isinstance(answer, Response) else drive(self.engine, answer)
+        answer = self.app.handle(make_request(method, path, body, headers, key, self.seconds()))
+        return answer if isinstance(answer, Response) else self.drive(answer)
+
+    def drive(self, steps: Steps[Result]) -> Result:
+        """How what waits is waited for."""
+        return drive(self.engine, steps)
 
 
-def make_request(method: str, path: str, body: object, headers: dict[str, str] | None, key: str = KEY) -> Request:
+def make_request(
+    method: str, path: str, body: object, headers: dict[str, str] | None, key: str = KEY, now: float = NOW
+) -> Request:
     """A signed request."""
     request = Request()
     request.method, request.path, request.query = method.encode(), path.encode(), b""
-    date = (headers or {}).get("x-ms-date") or format_date(NOW).decode()
+    date = (headers or {}).get("x-ms-date") or format_date(now).decode()
     resource = read_resource(request.path)
     token = make_token(key, method, resource.kind, resource.link, date)
     every = {"authorization": token, "x-ms-date": date, "x-ms-version": "2020-07-15", **(headers or {})}
