@@ -208,12 +208,14 @@ class Run:
         self.die()
         self.resolve()
         self.must_take_writes()
-        while True:
+        for _ in range(2000):
             database = self.make_database()
             row = database.container("d", "c").row
             if self.splitting is None and not row.splits:
                 break
             self.split()
+        else:
+            raise AssertionError("a split does not end")
         for _ in range(200):
             self.follow()
         assert {key: self.feeds.seen.get(key) for key in self.items} == {
