@@ -1,8 +1,9 @@
 """The certificate of HTTPS: made once for this machine and kept in the data folder, or handed in.
 
 It names localhost, the host name, 127.0.0.1 and ::1, and signs itself, so that it can be put into a trust store as it
-is. It is made at the first TLS connection or when somebody asks for it: starting does not wait for it. In memory it
-lives as long as the process. Shortly before it ends it is made anew.
+is. It is made at the first TLS connection or when somebody asks for it: starting does not wait for it. Workers that
+want it at the same time end with the same one. In memory it lives as long as the process. A server that starts shortly
+before its end makes it anew, and none changes it while it runs.
 
 `export_pem`, `export_pfx` and `export_jks` are what `armillary cert` writes. A Java trust store of one certificate is a
 short file, so it is written here, in the JKS format every Java reads.
@@ -20,7 +21,7 @@ from threading import Lock
 from typing import Final, NamedTuple
 
 from armillary.errors import Kind, Refusal
-from armillary.server.keys import write_private
+from armillary.server.keys import take_turns, write_private
 
 __all__ = ["Certificate", "Pair", "export_jks", "export_pem", "export_pfx", "make_pair"]
 
@@ -40,6 +41,7 @@ class Certificate:
     """Where the pair comes from. Its methods may make it, so they are slow once; any thread may call them."""
 
     def __init__(self, folder: Path | None, given: tuple[Path, Path] | None = None) -> None:
+        self._since = datetime.now(UTC)
         self._folder = folder
         self._given = given
         self._lock = Lock()
@@ -61,7 +63,7 @@ class Certificate:
             if self._given is not None:
                 self._pair = _read_given(*self._given)
             elif self._folder is not None:
-                self._pair = _load_or_make(self._folder)
+                self._pair = _load_or_make(self._folder, self._since)
             else:
                 self._pair = make_pair()
         return self._pair
@@ -74,23 +76,26 @@ def _read_given(certificate: Path, key: Path) -> Pair:
         raise Refusal(Kind.BAD_DEFINITION, what="certificate", reason=str(error)) from None
 
 
-def _load_or_make(folder: Path) -> Pair:
-    """The kept pair; certificate and key are one file, so they cannot part."""
+def _load_or_make(folder: Path, since: datetime) -> Pair:
+    """The kept pair; certificate and key are one file, so they cannot part.
+
+    Whether it is still good is judged by the moment at which the server started, which all its workers share.
+    """
     file = folder / "certificate.pem"
-    if file.exists():
-        certificate, mark, key = file.read_bytes().partition(b"-----BEGIN PRIVATE KEY-----")
-        if mark and not _ends_soon(certificate):
-            return Pair(certificate, mark + key)
-    pair = make_pair()
-    write_private(file, pair.certificate + pair.key)
-    return pair
+    with take_turns(folder):
+        if file.exists():
+            certificate, mark, key = file.read_bytes().partition(b"-----BEGIN PRIVATE KEY-----")
+            if mark and not _ends_soon(certificate, since):
+                return Pair(certificate, mark + key)
+        pair = make_pair()
+        write_private(file, pair.certificate + pair.key)
+        return pair
 
 
-def _ends_soon(certificate: bytes) -> bool:
+def _ends_soon(certificate: bytes, since: datetime) -> bool:
     from cryptography import x509  # late: heavy, and only TLS needs it
 
-    left = x509.load_pem_x509_certificate(certificate).not_valid_after_utc - datetime.now(UTC)
-    return left < _RENEWED_BEFORE
+    return x509.load_pem_x509_certificate(certificate).not_valid_after_utc - since < _RENEWED_BEFORE
 
 
 def make_pair() -> Pair:

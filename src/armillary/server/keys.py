@@ -3,12 +3,17 @@
 The first is the well-known key of the emulator as long as only this machine can connect: it is public, so beyond
 loopback it is refused unless allowed in words. The others, and the first where the well-known one must not serve, come
 from the configuration, or are made once and kept in the data folder, readable by its owner alone.
+
+What is made once is made by one process at a time (`take_turns`), and all others find it.
 """
 
+import contextlib
 import json
 import os
 import secrets
+import sys
 from base64 import b64decode, b64encode
+from collections.abc import Iterator
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -16,7 +21,7 @@ from typing import Final, NamedTuple
 from armillary.config import Settings
 from armillary.errors import Kind, Refusal
 
-__all__ = ["WELL_KNOWN_KEY", "Keys", "find_keys", "is_loopback", "write_private"]
+__all__ = ["WELL_KNOWN_KEY", "Keys", "find_keys", "is_loopback", "take_turns", "write_private"]
 
 WELL_KNOWN_KEY: Final = "C2y6yDjf5/R+ob0N8A7Cgv30VRDJIWEHLM+4QDU5DE2nQ9nDuVTqobD4b8mGGyPMbIZnqyMsEcaGQy67XIw/Jw=="
 _FILE: Final = "keys.json"
@@ -64,13 +69,35 @@ def _make_key() -> str:
 
 
 def _load_or_make(file: Path) -> Keys:
-    if not file.exists():
-        made = Keys(*(_make_key() for _ in Keys._fields))
-        write_private(file, json.dumps(made._asdict(), indent=2).encode())
+    with take_turns(file.parent):
+        if not file.exists():
+            made = Keys(*(_make_key() for _ in Keys._fields))
+            write_private(file, json.dumps(made._asdict(), indent=2).encode())
     try:
         return Keys(**json.loads(file.read_bytes()))
     except (ValueError, TypeError) as error:
         raise Refusal(Kind.BAD_DEFINITION, what=f"file of keys {file}", reason=str(error)) from None
+
+
+if sys.platform == "win32":
+
+    @contextlib.contextmanager
+    def take_turns(folder: Path) -> Iterator[None]:  # noqa: ARG001 - one process serves there, and others seldom come
+        """Windows locks no folder."""
+        yield
+
+else:
+    import fcntl
+
+    @contextlib.contextmanager
+    def take_turns(folder: Path) -> Iterator[None]:
+        """Alone among all threads and processes that do this on a folder; who dies gives way."""
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(descriptor)
 
 
 def write_private(file: Path, data: bytes) -> None:

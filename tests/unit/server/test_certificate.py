@@ -6,6 +6,8 @@ import socket
 import ssl
 import stat
 import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -61,6 +63,35 @@ def test_a_kept_pair_is_made_once_and_is_private(tmp_path: Path) -> None:
     (file,) = tmp_path.iterdir()
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     assert Certificate(tmp_path).find_context().minimum_version == ssl.TLSVersion.TLSv1_2
+
+
+def test_many_processes_end_with_one_pair(tmp_path: Path) -> None:
+    code = (
+        "import sys; from pathlib import Path; from armillary.config import Settings\n"
+        "from armillary.server.certificate import Certificate; from armillary.server.keys import find_keys\n"
+        "sys.stdin.read(1); folder = Path(sys.argv[1])\n"
+        "print(hash((Certificate(folder).find_pair(), find_keys(Settings(data=folder)))))"
+    )
+    environment = {**os.environ, "PYTHONHASHSEED": "0"}
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", code, tmp_path], env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        )
+        for _ in range(6)
+    ]
+    for process in processes:
+        assert process.stdin
+        process.stdin.write(b"x")
+        process.stdin.flush()
+    found = {process.communicate(timeout=60)[0] for process in processes}
+    assert len(found) == 1
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["certificate.pem", "keys.json"]
+
+
+def test_threads_end_with_one_pair(tmp_path: Path) -> None:
+    with ThreadPoolExecutor(8) as pool:
+        pairs = list(pool.map(lambda _: Certificate(tmp_path).find_pair(), range(8)))
+    assert len(set(pairs)) == 1
 
 
 @pytest.mark.parametrize("days", [-1, 20])
