@@ -1,7 +1,9 @@
 """Readers over one read transaction: nothing they give outlives it, and it ends when the reader is left.
 
 They hold a pin on the open file they read (`environments`), so that it stays open; making one costs a few microseconds,
-because every point read makes one. Leaves out: how a transaction begins, and the errors of the driver (`lmdb`).
+because every point read makes one. The transaction has a slot in a table of the file until nothing refers to it, and an
+exception refers to the readers of its frames: so a reader that was left refers to no transaction. Leaves out: how a
+transaction begins, and the errors of the driver (`lmdb`).
 """
 
 from collections.abc import Iterator
@@ -122,6 +124,7 @@ class SnapshotReader:
 
     def __exit__(self, *_: object) -> None:
         self._transaction.abort()
+        del self._transaction, self._get
         self._pins.pop()
 
 
@@ -155,6 +158,7 @@ class SnapshotTermReader:
 
     def __exit__(self, *_: object) -> None:
         self._transaction.abort()
+        del self._transaction
         self._pins.pop()
 
 

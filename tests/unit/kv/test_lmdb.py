@@ -4,7 +4,9 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -87,6 +89,22 @@ def test_drop_while_it_is_read(engine: LmdbEngine) -> None:
     with pytest.raises(Refusal) as found:
         engine.read(PARTITION)
     assert found.value.kind is Kind.PARTITION_MISSING
+
+
+def test_refusals_that_are_kept_keep_no_readers(engine: LmdbEngine) -> None:
+    """A table of readers has a bounded number of slots, and a refusal keeps the frames it came through."""
+    add_term(engine, 1, 1)
+
+    def refuse(read: Callable[[], AbstractContextManager[object]]) -> None:
+        with read() as reader:
+            raise Refusal(Kind.BAD_REQUEST, reason=str(reader))
+
+    kept = []
+    for _ in range(module.LOCK_BYTES // 64):
+        for read in (partial(engine.read, PARTITION), engine.terms(PARTITION).read):
+            with pytest.raises(Refusal, match="Reader") as caught:
+                refuse(read)
+            kept.append(caught.value)
 
 
 def test_drop_that_was_cut_short_can_be_repeated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
