@@ -13,15 +13,16 @@ from azure.cosmos import CosmosClient, PartitionKey, ThroughputProperties
 from tests.e2e.live import READONLY, Caller, Live, key_header, run_live
 from tests.e2e.splitting import CONTAINER, DATABASE, Load
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.workers(1, 3)]
 LONG = bool(os.environ.get("ARMILLARY_LONG"))
 DEADLINE = 60.0
 
 
-@pytest.fixture
-def small(tmp_path: Path) -> Iterator[Live]:
+@pytest.fixture(params=[1, 3], ids=lambda count: f"{count}-workers")
+def small(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Live]:
     """A server whose partitions hold a megabyte."""
-    with run_live(tmp_path / "data", "--partition-storage", "1MiB", "--readonly-key", READONLY) as live:
+    options = ("--partition-storage", "1MiB", "--readonly-key", READONLY)
+    with run_live(tmp_path / "data", *options, workers=request.param) as live:
         yield live
         live.must_be_sound()
 
@@ -134,12 +135,13 @@ def test_throughput_calls_for_partitions(small: Live, name: str) -> None:
     )
 
 
-def test_clients_notice_no_split(tmp_path: Path) -> None:
+@pytest.mark.parametrize("workers", [1, 3])
+def test_clients_notice_no_split(tmp_path: Path, workers: int) -> None:
     """One range becomes eight, first by storage, then by throughput, under load."""
     seed = int(os.environ.get("SEED", random.SystemRandom().randrange(2**31)))
     print(f"SEED={seed}")
     log = tmp_path / "log"
-    with run_live(tmp_path / "data", "--partition-storage", "2MiB", "--log-level", "info") as live:
+    with run_live(tmp_path / "data", "--partition-storage", "2MiB", "--log-level", "info", workers=workers) as live:
         client = CosmosClient(live.http, live.key)
         client.create_database(DATABASE).create_container(CONTAINER, PartitionKey("/pk"))
         load = Load(live, 8 if LONG else 4, 2000, seed)
