@@ -79,7 +79,8 @@ def _build(name: str, commands: Sequence[Sequence[str]]) -> str:
 def _ours(*options: str) -> Callable[[int, Path], Sequence[str]]:
     def command(port: int, folder: Path) -> Sequence[str]:
         serve = (sys.executable, "-m", "armillary.cli", "serve", "--port", str(port), "--log-level", "warning")
-        return (*serve, "--ready-json", *(options or ("--data", str(folder / "data"))))
+        store = () if "--memory" in options else ("--data", str(folder / "data"))
+        return (*serve, "--ready-json", *store, *options)
 
     return command
 
@@ -110,7 +111,7 @@ MEMORY: Final = "armillary --memory"
 VERCEL_NAME: Final = "vercel"
 PEERS: Final = (
     Peer(FLOOR, "uvloop and httptools, answers fixed bytes", _run_floor),
-    Peer(OURS, "every write synced before it is answered", _ours()),
+    Peer(OURS, "one worker, every write synced before it is answered", _ours("--workers", "1")),
     Peer(MEMORY, "memory only", _ours("--memory")),
     Peer(
         VERCEL_NAME,
@@ -128,6 +129,16 @@ PEERS: Final = (
     ),
     Peer("cosmium", f"{COSMIUM} {COSMIUM_VERSION}, memory only", _run_cosmium, _fetch_cosmium),
 )
+USUAL: Final = Peer("armillary, as it starts", "as many workers as cores, at most four", _ours())
+
+
+def ours_with(workers: int) -> Peer:
+    """Our server with so many workers."""
+    return Peer(name_workers(workers), "", _ours("--workers", str(workers)))
+
+
+def name_workers(workers: int) -> str:
+    return f"{OURS}, {workers} worker{'s' if workers > 1 else ''}"
 
 
 def enter_namespace() -> None:

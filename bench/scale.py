@@ -68,8 +68,7 @@ def _run_both(
 
 
 def measure_rest(plan: blocks.Plan) -> Rest:
-    ours = next(peer for peer in peers.PEERS if peer.name == peers.OURS)
     ready = peers.measure_ready(plan.folder / "ready")
-    with peers.start(ours, plan.folder / "rest") as server:
+    with peers.start(peers.USUAL, plan.folder / "rest") as server:
         time.sleep(SETTLE)
         return Rest(family.read_proportional_bytes(server.pid), ready)
