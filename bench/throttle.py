@@ -244,9 +244,7 @@ def measure_hot_key(house: House, seconds: float) -> Finding:
 def open_house(workers: int, *options: str) -> Iterator[House]:
     """A fresh server on disk."""
     with tempfile.TemporaryDirectory() as folder:
-        every = ["--data", folder, "--port", "0", "--log-level", "error", *options]
-        if workers > 1:
-            every += ["--workers", str(workers)]
+        every = ["--data", folder, "--port", "0", "--log-level", "error", "--workers", str(workers), *options]
         with start_server(every) as server:
             yield House(server, workers)
 

@@ -10,7 +10,7 @@ from azure.cosmos.exceptions import CosmosHttpResponseError
 from bench.throttle import House, measure_budget, measure_hot_key, measure_neighbours, measure_retries, open_house
 from tests.e2e.live import Caller, Live, key_header, run_armillary
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.workers(1, 3)]
 
 NO_RETRIES = -1  # the client takes 0 for "as usual"
 
@@ -105,13 +105,13 @@ def test_what_is_used_is_shown(caller: Caller, live: Live, name: str, container:
 # ---- exactness, shortly; `python -m bench.throttle` takes a minute for each
 
 
-@pytest.fixture(scope="module")
-def measured() -> Iterator[House]:
-    with open_house(1) as opened:
+@pytest.fixture(scope="module", params=[1, 3])
+def measured(request: pytest.FixtureRequest) -> Iterator[House]:
+    with open_house(request.param) as opened:
         yield opened
 
 
-@pytest.mark.parametrize("cost", [1, 6, 100])
+@pytest.mark.parametrize("cost", [6, 100])
 def test_the_mean_is_the_budget(measured: House, cost: int) -> None:
     finding = measure_budget(measured, cost, 5.0)
     assert finding.kept, finding

@@ -6,7 +6,6 @@ itself, behind the number of the last resource; what is sorted, grouped, told ap
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from random import random
 from typing import Any, Final, NamedTuple
 
 from armillary.api.nosql.call import Call
@@ -16,9 +15,8 @@ from armillary.api.nosql.throughput import render_offer
 from armillary.container import compile_container
 from armillary.errors import Kind, Refusal
 from armillary.json import dump, parse
-from armillary.lang.sql import Statement, prepare
+from armillary.lang.sql import prepare, select
 from armillary.query.plan import Distinct, Group, Slice, Sort, nodes_of
-from armillary.query.source import Listed, start_run
 from armillary.units import PRICES
 from armillary.wire.http import Response
 
@@ -27,9 +25,9 @@ _CHARGE: Final = PRICES["lists"].units
 
 
 class _Question(NamedTuple):
-    """A statement and the values of its parameters."""
+    """A text and the values of its parameters."""
 
-    statement: Statement
+    text: str
     parameters: Mapping[str, object]
 
 
@@ -56,7 +54,7 @@ def _answer(
     owner, name, kind = feed
     question = _read_question(call)
     more = ""
-    if any(isinstance(node, Sort | Group | Distinct | Slice) for node in nodes_of(question.statement.plan)):
+    if any(isinstance(node, Sort | Group | Distinct | Slice) for node in nodes_of(prepare(question.text).plan)):
         found = _ask(call, question, map(render, rows))
     else:
         size, found = call.page_size(), []
@@ -71,22 +69,21 @@ def _answer(
 
 
 def _ask(call: Call, question: _Question, resources: Iterable[dict[str, Any]]) -> list[object]:
-    run = start_run(Listed(resources), question.parameters, call.database.clock.ticks, random)
-    return [value for batch in question.statement.run(run) for value in batch]
+    return select(question.text, resources, question.parameters, call.database.clock)
 
 
 def _read_question(call: Call) -> _Question:
     """The query of the body: an object with its parameters, or the bare text."""
     body = parse(call.request.body)
     if isinstance(body, str):
-        return _Question(prepare(body), {})
+        return _Question(body, {})
     text = body.get("query") if isinstance(body, dict) else None
     if not isinstance(body, dict) or not isinstance(text, str):
         raise Refusal(Kind.BAD_REQUEST, reason="The body of a query is an object with the text as its 'query'.")
     listed = body.get("parameters")
     if not isinstance(listed, list | None):
         raise Refusal(Kind.BAD_REQUEST, reason="The 'parameters' of a query are a list.")
-    return _Question(prepare(text), dict(map(_read_parameter, listed or ())))
+    return _Question(text, dict(map(_read_parameter, listed or ())))
 
 
 def _read_parameter(found: object) -> tuple[str, object]:
