@@ -2,6 +2,7 @@
 
     distribution = distribute(statement, parameters, definition)
     distribution.is_direct          a gateway may serve it as it is: no order, no cut, no aggregate
+    distribution.is_pinned          one logical partition holds everything it can find
     distribution.features           what a client must know to execute the plan
     distribution.to_json()          the plan, as clients read it
     distribution.ranges             where anything can be found
@@ -67,8 +68,13 @@ class Distribution:
 
     @property
     def is_direct(self) -> bool:
-        """Whether a gateway serves the query itself, whatever the number of partitions."""
+        """Whether a gateway serves the query itself, whatever the number of partitions: as one run over all of them."""
         return not self.features
+
+    @property
+    def is_pinned(self) -> bool:
+        """Whether one value of the partition key holds everything: then it is as good as a key in the header."""
+        return len(self.ranges) == 1 and self.ranges[0].is_point
 
     def check_client(self, supported: Collection[str]) -> None:
         """Refuse a client that could not execute the plan."""
@@ -115,17 +121,16 @@ def distribute(statement: Statement, parameters: Mapping[str, object], definitio
     counts = read_counts(query, parameters)
     ranges = tuple(find_ranges(statement.plan, parameters, definition))
     start = Distribution(ranges, features=_find_features(query), counts=counts, has_value=query.value is not None)
-    is_pinned = len(ranges) == 1 and ranges[0].is_point
     if query.group:
         return _distribute_groups(query, start)
     if _aggregates_in(query):
         return _distribute_aggregates(query, start)
-    if query.order and not (is_pinned and not query.distinct):
+    if query.order and not (start.is_pinned and not query.distinct):
         return _distribute_order(query, start)
     if query.distinct:
         return _distribute_distinct(query, start)
     if query.offset:
-        return _distribute_cut(query, start, is_pinned=is_pinned)
+        return _distribute_cut(query, start)
     return start
 
 
@@ -220,8 +225,8 @@ def _distribute_distinct(query: Query, start: Distribution) -> Distribution:
     return replace(start, rewritten=write_query(bare) if is_cut else "", distinct="Unordered")
 
 
-def _distribute_cut(query: Query, start: Distribution, *, is_pinned: bool) -> Distribution:
-    if is_pinned:
+def _distribute_cut(query: Query, start: Distribution) -> Distribution:
+    if start.is_pinned:
         return replace(start, counts=Counts(start.counts.top, None, None))
     return replace(start, rewritten=write_query(_widen(query, start.counts)))
 

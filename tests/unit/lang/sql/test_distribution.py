@@ -140,6 +140,19 @@ def test_ranges_of_long_lists_and_long_values() -> None:
     assert [(one.start, one.stop) for one in found.ranges] == [(b"", b"")]
 
 
+def test_a_query_is_pinned_by_one_value() -> None:
+    definition = define_key("/pk")
+    for text, pinned in (
+        ("SELECT * FROM c WHERE c.pk = 1 ORDER BY c.a", True),
+        ("SELECT * FROM c WHERE c.pk = 1 AND c.pk = 2", True),
+        ("SELECT * FROM c WHERE c.pk IN (1, 2)", False),
+        ("SELECT * FROM c WHERE c.pk = 0", False),  # zero and minus zero are two keys
+        ("SELECT * FROM c", False),
+    ):
+        assert distribute(prepare(text), {}, definition).is_pinned is pinned
+    assert not distribute(prepare("SELECT * FROM c WHERE c.pk = 1"), {}, define_key("/pk", "/id")).is_pinned
+
+
 def test_a_range_says_whether_a_partition_has_a_part_in_it() -> None:
     definition = define_key("/pk")
     found = distribute(prepare("SELECT * FROM c WHERE c.pk IN (1, 2, 3)"), {}, definition)
