@@ -12,6 +12,14 @@ def contains(values: list[Value], wanted: Value, partial: bool = False) -> bool:
     return any(test(wanted, value) for value in values)
 
 
+def decide(values: list[Value], wanted: tuple[Value, ...], enough: bool) -> Value:
+    """One answer like `enough` decides; else an undefined one leaves it open (the reference has such examples)."""
+    found = [UNDEFINED if one is UNDEFINED else contains(values, one) for one in wanted]
+    if any(one is enough for one in found):
+        return enough
+    return UNDEFINED if any(one is UNDEFINED for one in found) else not enough
+
+
 def fits(wanted: Value, value: Value) -> bool:
     """Whether the value has everything that is wanted, and maybe more properties."""
     if kind(wanted) == "object" and kind(value) == "object":
@@ -60,8 +68,8 @@ TABLE: Final[Mapping[str, tuple[str, Callable[..., Value]]]] = {
     "ARRAY_AVG": ("a", average),
     "ARRAY_CONCAT": ("a a+", concat),
     "ARRAY_CONTAINS": ("a v b?", contains),
-    "ARRAY_CONTAINS_ALL": ("a v+", lambda values, *wanted: all(contains(values, one) for one in wanted)),
-    "ARRAY_CONTAINS_ANY": ("a v+", lambda values, *wanted: any(contains(values, one) for one in wanted)),
+    "ARRAY_CONTAINS_ALL": ("a *+", lambda values, *wanted: decide(values, wanted, False)),
+    "ARRAY_CONTAINS_ANY": ("a *+", lambda values, *wanted: decide(values, wanted, True)),
     "ARRAY_LENGTH": ("a", lambda values: float(len(values))),
     "ARRAY_MAX": ("a", greatest),
     "ARRAY_MEDIAN": ("a", median),
