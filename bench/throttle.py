@@ -28,6 +28,7 @@ WARM_UP: Final = 2.0
 TOLERANCE: Final = 0.05
 SECONDS: Final = 60.0
 CONNECTIONS: Final = 8
+TRIES: Final = 50
 KB: Final = 1024
 SYSTEM_BYTES: Final = 400  # more than a server adds to an item
 
@@ -61,11 +62,17 @@ class House:
         self.met: set[int] = set()  # the workers that the load has reached
         self.ask("POST", "/dbs", "dbs", "", {"id": "throttle"})
 
-    def connect(self) -> http.client.HTTPConnection:
+    def connect(self, wanted: int = 0) -> http.client.HTTPConnection:
+        """A connection, to this worker if there is a number, as far as chance allows: who accepts it is not ours."""
         host, port = self.server.http.removeprefix("http://").rstrip("/").rsplit(":", 1)
-        connection = http.client.HTTPConnection(host, int(port), timeout=60)
-        connection.request("GET", "/_armillary/health")
-        self.met.add(json.loads(connection.getresponse().read())["worker"])
+        for _ in range(TRIES):
+            connection = http.client.HTTPConnection(host, int(port), timeout=60)
+            connection.request("GET", "/_armillary/health")
+            worker = json.loads(connection.getresponse().read())["worker"]
+            if worker == wanted or not wanted:
+                break
+            connection.close()
+        self.met.add(worker)
         return connection
 
     def ask(self, verb: str, path: str, kind: str, link: str, body: object, **headers: str) -> Reply:
@@ -111,7 +118,7 @@ def offer(house: House, make: Send, per_second: float, seconds: float) -> list[R
     start = time.monotonic() + 0.1
 
     def drive(first: int) -> None:
-        connection = house.connect()
+        connection = house.connect(first % house.workers + 1)
         for number in range(first, int(per_second * seconds), CONNECTIONS):
             pause = start + number / per_second - time.monotonic()
             if pause > 0:
