@@ -332,7 +332,7 @@ class Database:
         place = container.route(spot.item)
         ticket = self.enter(container, place, wish, spot.logical, values)
         with self.engine.read(place.partition) as reader:
-            lsn = self._check_reader(reader, container, place, session, ticket)
+            lsn = self.check_reader(reader, container, place, session, ticket)
             item = read_item(reader, spot, container.rules, self.clock.ticks())
         if item is None:
             raise ticket.refuse(Refusal(Kind.ITEM_MISSING, id=name, lsn=lsn, place=place))
@@ -431,7 +431,7 @@ class Database:
                     raise
                 return done
             with self.engine.read(place.partition) as reader:
-                lsn = self._check_reader(reader, container, place, session, ticket)
+                lsn = self.check_reader(reader, container, place, session, ticket)
                 page = read_stretch(reader, start, min(end, scope.stop), container.rules, self.clock.ticks(), limits)
             charge = price_feed(len(page.items), page.size, factor=factor)
             ticket.charge(charge, page.size)
@@ -458,7 +458,7 @@ class Database:
         place = container.route(scope.start)
         ticket = self.enter(container, place, wish, scope.key, scope.values)
         with self.engine.read(place.partition) as reader:
-            lsn = self._check_reader(reader, container, place, NO_SESSION, ticket)
+            lsn = self.check_reader(reader, container, place, NO_SESSION, ticket)
             if start is None:
                 start = lsn
             elif since:
@@ -517,9 +517,7 @@ class Database:
 
     # ---- the ways down
 
-    def _check_reader(
-        self, reader: Reader, container: Container, place: Range, session: Session, ticket: Ticket
-    ) -> int:
+    def check_reader(self, reader: Reader, container: Container, place: Range, session: Session, ticket: Ticket) -> int:
         """Whether this partition may be read for this container, and by a caller who has seen so much; its LSN."""
         lsn = self._look_at(reader, container, place)
         asked = session(place)

@@ -29,6 +29,14 @@ class Kind(Enum):
     BAD_HEADER = "The value of the header {header!r} is not acceptable: {reason}"
     BAD_DEFINITION = "The {what} is not acceptable: {reason}"
     BAD_KEY = "The partition key is not acceptable: {reason}"
+    CROSSES_PARTITIONS = (
+        "Cross partition query is required but disabled. Please set x-ms-documentdb-query-enablecrosspartition to "
+        "true, specify x-ms-documentdb-partitionkey, or revise your query to avoid this exception."
+    )
+    PLAN_NEEDED = (
+        "The provided cross partition query can not be directly served by the gateway. Cross partition query only "
+        "supports projections and filters here: clients ask for its plan and execute that"
+    )
     KEY_MISMATCH = (
         "The partition key in the header does not match the one extracted from the document: {sent} is not {found}"
     )

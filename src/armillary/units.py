@@ -34,6 +34,7 @@ class Work:
     visits: int = 0
     items: int = 0
     item_kb: int = 0
+    looks: int = 0
     lists: int = 0
     changes: int = 0
 
@@ -46,8 +47,9 @@ PRICES: Final[dict[str, Price]] = {
     "replaced": Price(2.625, "an old version that a replacement removes"),
     "replaced_kb": Price(0.225, "each whole KB of an old version after the first"),
     "visits": Price(1.0, "a partition that a feed looks into"),
-    "items": Price(0.05, "an item that a feed loads"),
-    "item_kb": Price(1 / 11, "each whole KB that a feed loads"),
+    "items": Price(0.05, "an item that a feed or a query loads"),
+    "item_kb": Price(1 / 11, "each whole KB that a feed or a query loads"),
+    "looks": Price(2.3, "a partition that a query looks into, for each of its pages"),
     "lists": Price(2.0, "a page of databases, containers, offers or ranges"),
     "changes": Price(5.0, "a database, container or offer created, replaced or deleted"),
 }
@@ -83,6 +85,11 @@ def price_write(size: int, replaced: int = 0) -> float:
 def price_feed(items: int, size: int, visits: int = 1, factor: float = 1.0) -> float:
     """One page of items, for which so many partitions were visited."""
     return price_work(Work(visits=visits, items=items, item_kb=size // KB), factor)
+
+
+def price_query(items: int, size: int, factor: float = 1.0) -> float:
+    """What one page of a query does in one partition."""
+    return price_work(Work(looks=1, items=items, item_kb=size // KB), factor)
 
 
 def price_refusal(kind: Kind) -> float:

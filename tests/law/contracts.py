@@ -21,6 +21,7 @@ LAYERS: Final = (
     ("server",),
     ("api", "explorer"),
     ("advisor",),
+    ("querying",),
     ("database",),
     ("answers", "container", "admission"),
     ("lang", "wire", "procedures"),

@@ -6,6 +6,7 @@ is a generator of steps; whoever drives it chooses how to wait:
     Commit    a work for one partition; the driver sends the `Outcome`, or throws a `Refusal` (queue full, stopping)
     Block     a call that takes milliseconds (makes files, walks a catalog); the driver sends what it returns
     Pause     nothing for so many seconds
+    Turn      nothing, once everybody else who waits has had a turn
 
 `server` gives commits to its writer threads, where they are grouped, and blocks to a pool; `drive` below does both at
 once, for the command line, the keeper and tests.
@@ -39,7 +40,11 @@ class Pause(NamedTuple):
     seconds: float
 
 
-Step: TypeAlias = Commit | Block | Pause
+class Turn(NamedTuple):
+    """Please go on when others had their turn: what takes long is done in slices."""
+
+
+Step: TypeAlias = Commit | Block | Pause | Turn
 Steps: TypeAlias = Generator[Step, Any, Result]
 
 
@@ -64,5 +69,6 @@ def _take(engine: Engine, step: Step) -> object:
         return engine.write(step.partition, [step.work])[0]
     if isinstance(step, Block):
         return step.call()
-    time.sleep(step.seconds)
+    if isinstance(step, Pause):
+        time.sleep(step.seconds)
     return None

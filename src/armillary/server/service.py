@@ -18,7 +18,7 @@ from uuid import uuid4
 from armillary.errors import Fault, Kind, Refusal
 from armillary.json import dump
 from armillary.kv.engine import Engine
-from armillary.kv.steps import Commit, Pause, Step, Steps, drive
+from armillary.kv.steps import Commit, Pause, Step, Steps, Turn, drive
 from armillary.server.health import Health
 from armillary.server.log import LOG, log_failure
 from armillary.server.writers import Writers
@@ -168,7 +168,9 @@ class _Course:
                 if self._writers.submit(step.partition, step.work, len(self._request.body), self):
                     return None
                 step = self._steps.throw(Refusal(Kind.BUSY, partition=step.partition.hex()))
-            if isinstance(step, Pause):
+            if isinstance(step, Turn):
+                self._service.call_soon(self.settle)
+            elif isinstance(step, Pause):
                 self._service.run_later(step.seconds, self.settle)
             else:
                 self._service.run_blocking(step.call, self._unblock)

@@ -28,11 +28,12 @@ class Scope(NamedTuple):
 
 
 class ItemPage(NamedTuple):
-    """Items of a stretch; `next` is the key to go on from, empty when the stretch is at its end."""
+    """Items of a stretch and their keys; `next` is the key to go on from, empty when the stretch is at its end."""
 
     items: list[Item]
     next: bytes
     size: int
+    keys: list[bytes]
 
 
 def read_item(reader: Reader, place: Place, rules: Rules, ticks: int) -> Item | None:
@@ -60,6 +61,7 @@ def read_stretch(
     """What lies in [start, stop), up to `limits`: so many items and, after the first, so many bytes."""
     items, size = limits
     found: list[Item] = []
+    keys: list[bytes] = []
     total = 0
     for page in reader.scan(start, stop, page=min(items + 1, 1000)):
         for key, record in page.rows:
@@ -68,10 +70,11 @@ def read_stretch(
                 continue
             body = read_body(record, envelope)
             if found and (len(found) == items or total + len(body) > size):
-                return ItemPage(found, key, total)
+                return ItemPage(found, key, total, keys)
             found.append(Item(envelope, body))
+            keys.append(key)
             total += len(body)
-    return ItemPage(found, b"", total)
+    return ItemPage(found, b"", total, keys)
 
 
 def scope_of(within: EpkRange) -> Scope:

@@ -35,6 +35,8 @@ ANSWERS: Final[dict[Kind, Answer]] = {
     Kind.BAD_CONTINUATION: _BAD_REQUEST,
     Kind.BAD_SESSION: _BAD_REQUEST,
     Kind.STRONGER_CONSISTENCY: _BAD_REQUEST,
+    Kind.CROSSES_PARTITIONS: _BAD_REQUEST,
+    Kind.PLAN_NEEDED: Answer(400, 1004, "BadRequest"),
     Kind.KEY_MISMATCH: Answer(400, 1001, "BadRequest"),
     Kind.CONTAINER_STALE: Answer(400, 1024, "BadRequest"),
     Kind.TOO_LARGE: Answer(413, 0, "RequestEntityTooLarge"),
@@ -91,4 +93,7 @@ def render_refusal(refused: Refusal, activity: str, head: bytes) -> Response:
         wait = refused.context.get("wait", RETRY_AFTER_MS)
         head += f"x-ms-retry-after-ms: {wait}\r\n".encode()
     message = f"{refused}\r\nActivityId: {activity}"
-    return Response(answer.status, head, dump({"code": answer.code, "message": message}))
+    body = {"code": answer.code, "message": message}
+    if "plan" in refused.context:
+        body["additionalErrorInfo"] = str(refused.context["plan"])
+    return Response(answer.status, head, dump(body))

@@ -5,16 +5,16 @@ resources at most, so a query looks at all of them, in memory. What comes out it
 itself, behind the number of the last resource; what is sorted, grouped, told apart or cut is one page.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Final
 
 from armillary.api.nosql.call import Call
 from armillary.api.nosql.feeds import after_number, continue_after
+from armillary.api.nosql.question import Question, read_question
 from armillary.api.nosql.resources import render_container, render_database
 from armillary.api.nosql.throughput import render_offer
 from armillary.container import compile_container
-from armillary.errors import Kind, Refusal
-from armillary.json import dump, parse
+from armillary.json import dump
 from armillary.lang.sql import prepare, select
 from armillary.query.plan import Distinct, Group, Slice, Sort, nodes_of
 from armillary.units import PRICES
@@ -22,13 +22,6 @@ from armillary.wire.http import Response
 
 _ALL: Final = 1_000_000
 _CHARGE: Final = PRICES["lists"].units
-
-
-class _Question(NamedTuple):
-    """A text and the values of its parameters."""
-
-    text: str
-    parameters: Mapping[str, object]
 
 
 def query_databases(call: Call) -> Response:
@@ -52,7 +45,7 @@ def _answer(
     call: Call, feed: tuple[str, str, str], rows: Sequence[Any], render: Callable[[Any], dict[str, Any]]
 ) -> Response:
     owner, name, kind = feed
-    question = _read_question(call)
+    question = read_question(call)
     more = ""
     if any(isinstance(node, Sort | Group | Distinct | Slice) for node in nodes_of(prepare(question.text).plan)):
         found = _ask(call, question, map(render, rows))
@@ -68,25 +61,5 @@ def _answer(
     return Response(200, head.encode(), dump({"_rid": owner, name: found, "_count": len(found)}))
 
 
-def _ask(call: Call, question: _Question, resources: Iterable[dict[str, Any]]) -> list[object]:
+def _ask(call: Call, question: Question, resources: Iterable[dict[str, Any]]) -> list[object]:
     return select(question.text, resources, question.parameters, call.database.clock)
-
-
-def _read_question(call: Call) -> _Question:
-    """The query of the body: an object with its parameters, or the bare text."""
-    body = parse(call.request.body)
-    if isinstance(body, str):
-        return _Question(body, {})
-    text = body.get("query") if isinstance(body, dict) else None
-    if not isinstance(body, dict) or not isinstance(text, str):
-        raise Refusal(Kind.BAD_REQUEST, reason="The body of a query is an object with the text as its 'query'.")
-    listed = body.get("parameters")
-    if not isinstance(listed, list | None):
-        raise Refusal(Kind.BAD_REQUEST, reason="The 'parameters' of a query are a list.")
-    return _Question(text, dict(map(_read_parameter, listed or ())))
-
-
-def _read_parameter(found: object) -> tuple[str, object]:
-    if not isinstance(found, dict) or not isinstance(found.get("name"), str):
-        raise Refusal(Kind.BAD_REQUEST, reason="A parameter of a query is an object with a name and a value.")
-    return found["name"], found.get("value")

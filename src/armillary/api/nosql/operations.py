@@ -7,7 +7,17 @@ path is its kinds of resource: `dbs/colls/docs` is the feed, `dbs/colls/docs/*` 
 from collections.abc import Callable
 from typing import Final, NamedTuple, TypeAlias
 
-from armillary.api.nosql import changefeed, conflicts, containers, databases, feeds, items, listqueries, offers
+from armillary.api.nosql import (
+    changefeed,
+    conflicts,
+    containers,
+    databases,
+    feeds,
+    items,
+    listqueries,
+    offers,
+    queries,
+)
 from armillary.api.nosql.call import Call
 from armillary.kv.steps import Steps
 from armillary.wire.http import Response
@@ -67,8 +77,8 @@ OPERATIONS: Final = (
         flag=b"a-im",
         note="latest version; by key or range",
     ),
-    Operation("query items", "POST", "dbs/colls/docs", flag=QUERY),
-    Operation("ask for a query plan", "POST", "dbs/colls/docs", flag=_PLAN),
+    Operation("ask for a query plan", "POST", "dbs/colls/docs", queries.plan_query, flag=_PLAN),
+    Operation("query items", "POST", "dbs/colls/docs", queries.query_items, flag=QUERY, note="by scans: no index yet"),
     Operation("batch and bulk", "POST", "dbs/colls/docs", flag=_BATCH),
     Operation("read an item", "GET", "dbs/colls/docs/*", items.read_item),
     Operation("replace an item", "PUT", "dbs/colls/docs/*", items.replace_item),
