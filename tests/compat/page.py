@@ -1,5 +1,6 @@
 """The page of the results: counts for each file, and every test that fails, one by one, with its reason."""
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Final
@@ -7,6 +8,8 @@ from typing import Final
 from tests.compat.reasons import find_reason
 from tests.compat.suite import NAME, VERSION
 from tests.compat.witness import Ending
+
+_DRAWN: Final = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 
 Results = Mapping[str, Mapping[str, Sequence[Ending]]]
 
@@ -56,15 +59,20 @@ def _draw_failed(results: Results) -> list[str]:
     lines += ["", "| Test | Needs |", "| --- | --- |"]
     for ending in failed:
         reason = find_reason(ending) or f"unexplained: {_show(ending.message)}"
-        lines.append(f"| `{ending.test}` | {reason} |")
+        lines.append(f"| `{_name(ending)}` | {reason} |")
     return [*lines, ""]
 
 
 def _draw_skipped(results: Results) -> list[str]:
     skipped = _pick(results, "skipped")
     lines = ["## Skipped", "", "By the suite itself, in its own words.", "", "| Test | Words |", "| --- | --- |"]
-    lines += [f"| `{ending.test}` | {_show(ending.message.partition(': ')[2])} |" for ending in skipped]
+    lines += [f"| `{_name(ending)}` | {_show(ending.message.partition(': ')[2])} |" for ending in skipped]
     return [*lines, ""] if skipped else []
+
+
+def _name(ending: Ending) -> str:
+    """The name of a test, without what it draws anew for every run."""
+    return _DRAWN.sub("*", ending.test)
 
 
 def _show(message: str) -> str:

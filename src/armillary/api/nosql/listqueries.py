@@ -1,4 +1,4 @@
-"""Queries over databases, containers and offers: the SQL of items, over the resources of a feed.
+"""Queries over databases, containers, offers and conflicts: the SQL of items, over the resources of a feed.
 
 Clients find the offer of a container so: `SELECT * FROM root r WHERE r.resource = @link`. There are a few hundred such
 resources at most, so a query looks at all of them, in memory. What comes out item by item is paged like the feed
@@ -39,6 +39,11 @@ def query_containers(call: Call) -> Response:
 def query_offers(call: Call) -> Response:
     rows = call.database.offers(after_number(call, "", "qo"), _ALL)
     return _answer(call, ("", "Offers", "qo"), rows, render_offer)
+
+
+def query_conflicts(call: Call) -> Response:
+    """With one region there are none."""
+    return _answer(call, (call.container().rid, "Conflicts", "qf"), (), dict)
 
 
 def _answer(

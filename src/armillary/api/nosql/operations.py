@@ -86,6 +86,7 @@ OPERATIONS: Final = (
     Operation("delete an item", "DELETE", "dbs/colls/docs/*", items.delete_item),
     Operation("delete by partition key", "POST", "dbs/colls/operations/*", note=_DELETE_BY_KEY),
     Operation("list conflicts", "GET", "dbs/colls/conflicts", conflicts.read_conflicts, note="there are none"),
+    Operation("query conflicts", "POST", "dbs/colls/conflicts", listqueries.query_conflicts, flag=QUERY),
     Operation("read a conflict", "GET", "dbs/colls/conflicts/*", conflicts.find_conflict),
     Operation("delete a conflict", "DELETE", "dbs/colls/conflicts/*", conflicts.find_conflict),
     Operation("list offers", "GET", "offers", offers.read_offers),
