@@ -20,7 +20,7 @@ KEY = "x-ms-documentdb-partitionkey"
 CONTINUATION = "x-ms-continuation"
 QUERY = {"x-ms-documentdb-isquery": "True", "content-type": "application/query+json"}
 ACROSS = {**QUERY, "x-ms-documentdb-query-enablecrosspartition": "True"}
-ITEMS = [
+ITEMS: list[dict[str, Any]] = [
     {
         "id": str(at),
         "pk": f"p{at % 17}",

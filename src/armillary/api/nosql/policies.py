@@ -250,7 +250,7 @@ def _read_view(value: object) -> dict[str, Any]:
 
 
 POLICIES: Final = (
-    Policy("indexingPolicy", State.STORED, "The index comes with the queries.", _read_indexing, always=True),
+    Policy("indexingPolicy", State.STORED, "Queries scan; the index comes later.", _read_indexing, always=True),
     Policy("partitionKey", State.IN_EFFECT, "It never changes.", _read_key, always=True, fixed=True),
     Policy("uniqueKeyPolicy", State.IN_EFFECT, "It never changes.", _read_unique_keys, fixed=True),
     Policy("defaultTtl", State.IN_EFFECT, "-1 or seconds; absent switches expiry off.", read_default_ttl),
@@ -264,9 +264,9 @@ POLICIES: Final = (
     ),
     Policy("geospatialConfig", State.STORED, "It decides what spatial indexes need.", _read_geospatial, always=True),
     Policy("analyticalStorageTtl", State.STORED, "There is no analytical store.", _read_analytical_ttl),
-    Policy("computedProperties", State.STORED, "The queries are read only as far as FROM.", _read_computed),
+    Policy("computedProperties", State.STORED, "Queries do not see them yet.", _read_computed),
     Policy("vectorEmbeddingPolicy", State.STORED, "What is in it never changes; more may be added.", _read_vectors),
-    Policy("fullTextPolicy", State.STORED, "Full-text search comes with the queries.", read_fulltext),
+    Policy("fullTextPolicy", State.STORED, "Full-text search comes later.", read_fulltext),
     Policy("changeFeedPolicy", State.STORED, "The retention of all versions and deletes.", _read_change_feed),
     Policy(
         "clientEncryptionPolicy",
