@@ -14,6 +14,7 @@ from tests.unit.api.nosql.account import NOW, Account, Told, make_request, tell
 from armillary.clock import TICKS_PER_SECOND, Clock
 from armillary.kv.memory import MemoryEngine
 from armillary.kv.steps import Block, Commit, Pause, Steps, drive
+from armillary.server.expiry import Expiry
 from armillary.store.cuts import cut_range
 from armillary.store.splitting import Phase, Splitting
 from armillary.store.transaction import Moment
@@ -256,9 +257,9 @@ class Halves:
             sent = self.advance(steps, sent)
         return sent
 
-    def cut(self, path: str, steps: int) -> None:
-        """The other process dies after so many steps of a deletion."""
-        course, sent = self.there.app.handle(make_request("DELETE", path, b"", None)), None
+    def cut(self, path: str, steps: int, method: str = "DELETE", body: object = b"") -> None:
+        """The other process dies after so many steps of a deletion, or of another operation."""
+        course, sent = self.there.app.handle(make_request(method, path, body, None)), None
         assert not isinstance(course, Response)
         for _ in range(steps):
             sent = self.advance(course, sent)
@@ -305,6 +306,14 @@ def test_a_start_opens_the_seal_of_a_deletion(halves: Halves) -> None:
     done = halves.advance(write, halves.advance(write))  # a commit, and the answer: nothing to wait for
     assert isinstance(done, Told)
     assert done.status == 201
+
+
+def test_the_keeper_goes_on_with_a_new_definition(halves: Halves) -> None:
+    """The catalog has it, its partition does not follow yet, and the process died."""
+    halves.cut(BOX, 1, "PUT", define("/pk", defaultTtl=60))
+    assert tell(halves.there.send("GET", BOX)).json["defaultTtl"] == 60
+    Expiry(halves.there.database).run()
+    assert halves.finish(halves.begin(halves.here, "POST", {"id": "2", "pk": "a", "ttl": "no"})).status == 400
 
 
 def test_a_deletion_by_an_old_etag_leaves_no_seal(halves: Halves) -> None:
