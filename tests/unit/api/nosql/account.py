@@ -101,6 +101,13 @@ def fork(run: Callable[[], object]) -> int:
         os._exit(code)
 
 
+def live(engine: Engine, door: socket.socket, others: tuple[socket.socket, ...]) -> None:
+    """The life of a child: who keeps the other end of a door open never hears that it was closed."""
+    for other in others:
+        other.close()
+    serve(engine, door)
+
+
 def serve(engine: Engine, door: socket.socket) -> None:
     """One process: a request a line, an answer a line."""
     account = Account(engine)
@@ -115,19 +122,23 @@ def main(folder: Path) -> NoReturn:
     engine = LmdbEngine(folder)
     prepared = fork(lambda: drive(engine, Database(engine, Clock()).recover()))
     assert os.waitstatus_to_exitcode(os.waitpid(prepared, 0)[1]) == 0
-    doors = []
+    children, ends = [], []
     for _ in range(2):
         ours, theirs = socket.socketpair()
-        fork(partial(serve, engine, theirs))
+        ends.append(ours)
+        children.append(fork(partial(live, engine, theirs, tuple(ends))))
         theirs.close()
-        doors.append(ours.makefile("rw"))
+    doors = [end.makefile("rw") for end in ends]
     for line in sys.stdin:
         process, *request = json.loads(line)
         doors[process].write(json.dumps(request) + "\n")
         doors[process].flush()
         sys.stdout.write(doors[process].readline())
         sys.stdout.flush()
-    sys.exit(0)
+    for end, door in zip(ends, doors, strict=True):
+        door.close()
+        end.close()
+    sys.exit(sum(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children))
 
 
 if __name__ == "__main__":
