@@ -18,7 +18,7 @@ from secrets import randbelow
 from typing import Final, NamedTuple, TypeAlias
 
 from armillary.keys.definition import MOST_LEVELS, VALUE_BYTES, KeyDefinition, define_key
-from armillary.keys.parts import UNSAID, Choose, Find, Part, Unsaid, find_said, grow_part, name_source
+from armillary.keys.parts import UNSAID, Choose, Find, Part, Suffix, Unsaid, find_said, grow_part, name_source
 from armillary.keys.path import KeyPath
 from armillary.keys.portable import read_part, read_path
 from armillary.keys.texts import refuse, refuse_definition
@@ -58,6 +58,11 @@ class Strategy:
         """The partition key that the container must have."""
         return define_key(*[level.path.text for level in self.levels])
 
+    @property
+    def is_balanced(self) -> bool:
+        """Whether its suffixes are spread over partitions on purpose; that needs a key of version 2."""
+        return any(isinstance(level.part, Suffix) and level.part.balanced for level in self.levels)
+
     def for_item(self, item: Mapping[str, object], choose: Choose = randbelow) -> Key:
         """The key of an item. One that it has already is kept when its sources can give it, else refused."""
         return self._shape([_find_value(level, item, choose) for level in self.levels])
@@ -88,6 +93,10 @@ class Strategy:
             return value_at(item, path.names)
 
         return [self._shape(values) for values in product(*[_read_level(level, find) for level in self.levels])]
+
+    def may_have(self, item: Mapping[str, object], key: Key) -> bool:
+        """Whether this is one of the keys that an item with the sources of this one may have."""
+        return any(all(map(is_same, _split(key), _split(possible))) for possible in self.keys_of(item))
 
     def for_point(self, **sources: object) -> Key:
         """The key that a new item with these sources gets; all of them are needed."""
