@@ -20,6 +20,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import lru_cache
 from itertools import product
+from math import prod
 from typing import Final, Protocol, TypeAlias
 
 from armillary.keys.effective import hash_v2
@@ -69,6 +70,10 @@ class Part(Protocol):
     def fixed(self) -> bool:
         """Whether its texts all have one width."""
 
+    @property
+    def spread(self) -> int:
+        """How many texts it reads at most."""
+
     def write(self, find: Find, choose: Choose, /) -> str | None:
         """The text for one item; None when it is left out."""
 
@@ -85,6 +90,7 @@ class Plain:
     path: KeyPath
     rules: Rules = field(default=Rules())
     fixed: bool = field(default=False, init=False)
+    spread: int = field(default=1, init=False)
 
     @property
     def sources(self) -> tuple[KeyPath, ...]:
@@ -111,6 +117,7 @@ class Rollup:
     path: KeyPath
     unit: Unit
     fixed: bool = field(default=True, init=False)
+    spread: int = field(default=1, init=False)
 
     def __post_init__(self) -> None:
         if self.unit not in UNITS:
@@ -158,6 +165,10 @@ class Concat:
     @property
     def needed(self) -> tuple[KeyPath, ...]:
         return tuple(path for part in self.parts for path in part.needed)
+
+    @property
+    def spread(self) -> int:
+        return prod(part.spread for part in self.parts)
 
     def write(self, find: Find, choose: Choose, /) -> str | None:
         return self._join([part.write(find, choose) for part in self.parts])
@@ -216,6 +227,10 @@ class Suffix:
     @property
     def needed(self) -> tuple[KeyPath, ...]:
         return self.base.needed
+
+    @property
+    def spread(self) -> int:
+        return self.base.spread * sum((self.count, *self.earlier))
 
     def write(self, find: Find, choose: Choose, /) -> str | None:
         base = self.base.write(find, choose) or ""

@@ -14,6 +14,7 @@ has another key: whoever writes it refuses or moves it (`armillary.clients`).
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
+from math import prod
 from secrets import randbelow
 from typing import Final, NamedTuple, TypeAlias
 
@@ -23,6 +24,8 @@ from armillary.keys.path import KeyPath
 from armillary.keys.portable import read_part, read_path
 from armillary.keys.texts import refuse, refuse_definition
 from armillary.values import UNDEFINED, KeyValue, is_same, key_value, value_at
+
+MOST_KEYS: Final = 20_000
 
 Key: TypeAlias = KeyValue | tuple[KeyValue, ...]
 
@@ -168,6 +171,8 @@ def _check_levels(levels: tuple[Level, ...]) -> None:
         raise refuse_definition(f"it has one level that is made, or two or {MOST_LEVELS}")
     if len({level.path.names for level in levels}) < len(levels):
         raise refuse_definition("two levels have one property: give those that are made a `name` of their own")
+    if prod(level.part.spread for level in levels if level.part) > MOST_KEYS:
+        raise refuse_definition(f"one base value would have more than {MOST_KEYS} keys, earlier counts included")
     made = {level.path.names for level in levels if level.part}
     if any(len(names) > 1 for names in made):
         raise refuse_definition("a key that is made stands at the top of the item")

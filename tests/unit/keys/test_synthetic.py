@@ -200,6 +200,12 @@ def test_keys_that_cannot_be_made(act: Callable[[], object], fragment: str) -> N
         (lambda: concat(hierarchical("/b", "/c")), "part of another"),
         (lambda: concat("/a/b", name="a"), "one of its sources"),
         (lambda: concat("/a", mode="guess"), "none of readable"),  # type: ignore[arg-type] # what is tested
+        (lambda: random_suffix(hash_suffix("/a", by="/b", count=200), 101), "more than 20000 keys"),
+        (lambda: random_suffix("/a", 9_999, earlier=(9_998, 9_997)), "more than 20000 keys"),
+        (
+            lambda: hierarchical(random_suffix("/a", 200, name="x"), concat("/b", random_suffix("/c", 101), name="y")),
+            "more than 20000 keys",
+        ),
         (lambda: concat("/a", missing="mark", mark="0"), "no word"),
         (lambda: concat("/a", missing="mark", mark="-1"), "no word"),
         (lambda: concat("/a", missing="mark", mark="true"), "no word"),
