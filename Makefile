@@ -5,7 +5,7 @@ BIN := .venv/bin
 PYTEST := $(BIN)/python -m pytest
 PYTHON ?= $(firstword $(foreach p,python3 python3.14 python3.13 python3.12 python3.11,$(shell \
 	$(p) -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 && echo $(p))))
-CODE := $(wildcard src tests bench)
+CODE := $(wildcard src tests bench examples)
 
 .PHONY: setup serve check lint types laws test fast slow crash compat bench fix
 .DEFAULT_GOAL := check

@@ -18,7 +18,7 @@ from importlinter.domain.contract import registry
 # Top to bottom; modules on one line are strangers to each other.
 LAYERS: Final = (
     ("cli",),
-    ("server",),
+    ("server", "clients"),
     ("api", "explorer"),
     ("advisor",),
     ("querying",),
@@ -50,6 +50,10 @@ SYNCHRONOUS: Final = tuple(name for layer in LAYERS[2:] for name in layer)
 WAITING: Final = ("asyncio", "uvloop", "concurrent", "selectors", "multiprocessing")
 THREADS: Final = ("threading", "queue", "_thread")
 
+# Usable without the server: what runs in the client knows keys, values and errors, and nothing else of ours.
+CLIENTS: Final = ("clients",)
+KNOWN_TO_CLIENTS: Final = ("keys", "values", "errors")
+
 # Pure packages: bytes and values in, bytes and values out.
 PURE: Final = ("wire", "lang", "query", "json", "values", "keycode", "keys", "units", "budget", "hotkeys", "limits")
 IMPURE: Final = ("asyncio", "socket", "ssl", "threading", "select", "selectors", "subprocess", "multiprocessing")
@@ -66,6 +70,7 @@ def list_contracts(package: str, modules: frozenset[str]) -> list[dict[str, Any]
         return [name(member) for member in group if member in modules]
 
     layers = [" | ".join(f"({member})" for member in layer) for layer in LAYERS]
+    unknown = [name for layer in LAYERS for name in layer if name not in (*CLIENTS, *KNOWN_TO_CLIENTS)]
     pure, threadless = present(PURE), present(tuple(member for member in SYNCHRONOUS if member != "kv"))
     contracts: list[dict[str, Any]] = [
         {"name": "layers", "type": "layers", "containers": [package], "layers": layers, "exhaustive": "true"},
@@ -74,6 +79,7 @@ def list_contracts(package: str, modules: frozenset[str]) -> list[dict[str, Any]
         _forbid("threads below the server belong to engines", threadless, list(THREADS)),
         _forbid("pure packages do no I/O", pure, list(IMPURE)),
         _forbid("pure packages know no storage", pure, present(STORAGE)),
+        _forbid("clients know no server", present(CLIENTS), present(tuple(unknown))),
     ]
     for group in STRANGERS:
         members = present(group)

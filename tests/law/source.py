@@ -37,7 +37,7 @@ class Import(NamedTuple):
 
 @cache
 def read_sources(folder: str) -> tuple[Source, ...]:
-    """All Python files below `src`, `tests` or `bench`."""
+    """All Python files below `src`, `tests`, `bench` or `examples`."""
     base = PRODUCT if folder == "src" else ROOT
     return tuple(_read(path, base) for path in sorted((ROOT / folder).rglob("*.py")))
 
@@ -53,7 +53,7 @@ def read_product() -> tuple[Source, ...]:
 
 
 def read_everything() -> tuple[Source, ...]:
-    return read_sources("src") + read_sources("tests") + read_sources("bench")
+    return read_sources("src") + read_sources("tests") + read_sources("bench") + read_sources("examples")
 
 
 @cache

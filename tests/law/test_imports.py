@@ -11,6 +11,7 @@ from tests.law.source import PACKAGE, find_imports, read_product, read_sources, 
 
 # Every package that is not ours: where it may be imported, and whether that is one single module.
 DRIVERS: Final = {
+    "azure": ("clients.cosmos", True),
     "cassandra": ("kv", True),
     "click": ("cli", False),
     "cryptography": ("server", True),
@@ -32,6 +33,7 @@ LATE: Final = {
     ("armillary", "importlib"): "importlib.metadata costs more than the whole command line; few ask for the version",
     ("cli.heatmap", "cli.heat_blocks"): "it loads rich, and JSON and HTML draw no blocks",
     ("cli.heatmap", "rich"): "20 ms, and only a terminal sees it",
+    ("clients.cosmos", "azure"): "whoever has a container has it; nobody else needs it",
     ("cli.meter", "rich"): "20 ms, and only a terminal sees it",
     ("cli.partitions", "cli.partition_table"): "it loads rich, and JSON draws no table",
     ("cli.partitions", "rich"): "20 ms, and only a terminal sees it",
@@ -117,6 +119,7 @@ PLANTED: Final = {
     "not one colour": ("store/items.py", "import asyncio"),
     "waits": ("database.py", "from threading import Lock"),
     "not pure": ("wire/http.py", "import socket"),
+    "not only in the client": ("clients/keyed.py", "import {p}.database"),
 }  # fmt: skip
 
 
@@ -124,7 +127,7 @@ PLANTED: Final = {
 def test_contracts_catch_planted_faults(fault: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     package = f"planted_{[None, *PLANTED].index(fault)}"
     files = {
-        "__init__.py": "",
+        "__init__.py": "", "clients/keyed.py": f"import asyncio\nimport {package}.keys.path",
         "database.py": f"class Database: ...\nimport {package}.store.items",
         "keys/path.py": "", "wire/http.py": "import json",
         "kv/lmdb.py": "import threading", "kv/memory.py": "", "kv/steps.py": f"import {package}.kv.lmdb",

@@ -9,7 +9,7 @@ import pytest
 GUIDE = Path(__file__).parents[2] / "docs" / "guide"
 
 
-@pytest.mark.parametrize("page", ["1-values.md", "2-keys.md"])
+@pytest.mark.parametrize("page", ["1-values.md", "2-keys.md", "synthetic-keys.md"])
 def test_examples_on_pages(page: str) -> None:
     found = doctest.testfile(str(GUIDE / page), module_relative=False, encoding="utf-8")
     assert found.attempted > 4

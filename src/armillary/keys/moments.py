@@ -17,10 +17,12 @@ from armillary.values import KeyValue, is_number
 
 Unit: TypeAlias = Literal["hour", "day", "month"]
 
+UNITS: Final = ("hour", "day", "month")
+
 _WIDTHS: Final = {"hour": 13, "day": 10, "month": 7}
 _DATE: Final = re.compile(r"(\d{4})-(\d\d)-(\d\d)", re.ASCII)
 _MOMENT: Final = re.compile(
-    r"(\d{4})-(\d\d)-(\d\d)[T ](\d\d):(\d\d)(?::(\d\d)(?:\.\d+)?)?(?:Z|([+-])(\d\d):?(\d\d))", re.ASCII
+    r"(\d{4})-(\d\d)-(\d\d)[T ](\d\d):(\d\d)(?::(\d\d)(?:\.\d+)?)?(?:Z|([+-])([01]\d|2[0-3]):?([0-5]\d))", re.ASCII
 )
 _START: Final = datetime(1970, 1, 1, tzinfo=UTC)
 

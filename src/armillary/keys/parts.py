@@ -10,21 +10,34 @@ modulo count). Balanced: the space of effective keys is cut into `count` even sl
 smallest n >= 0 for which the effective key of `base.n` lies in it; so each suffix falls on its own slice, and on its
 own partition while there are at most `count` of them.
 
-The law: what can be written now or could be written under an `earlier` count is among what is read. A count belongs to
-the data: it grows by keeping the earlier ones, and never changes in place.
+The laws: what can be written now or could be written under an `earlier` count is among what is read. A count belongs to
+the data: it grows by keeping the earlier ones, and never changes in place. A balanced suffix is the end of the whole
+value: text before its base or behind it would move the slices. A part that breaks a rule cannot be made.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import lru_cache
 from itertools import product
+from math import prod
 from typing import Final, Protocol, TypeAlias
 
 from armillary.keys.effective import hash_v2
-from armillary.keys.moments import Unit, roll_up
+from armillary.keys.moments import UNITS, Unit, roll_up
 from armillary.keys.path import KeyPath
-from armillary.keys.texts import Mode, Rules, join_texts, refuse, refuse_delimiter, spell_value
+from armillary.keys.sizing import MOST_SUFFIXES
+from armillary.keys.texts import (
+    Mode,
+    Rules,
+    check_delimiter,
+    check_rules,
+    join_texts,
+    refuse,
+    refuse_definition,
+    refuse_delimiter,
+    spell_value,
+)
 from armillary.values import KeyValue
 
 
@@ -57,6 +70,10 @@ class Part(Protocol):
     def fixed(self) -> bool:
         """Whether its texts all have one width."""
 
+    @property
+    def spread(self) -> int:
+        """How many texts it reads at most."""
+
     def write(self, find: Find, choose: Choose, /) -> str | None:
         """The text for one item; None when it is left out."""
 
@@ -73,6 +90,7 @@ class Plain:
     path: KeyPath
     rules: Rules = field(default=Rules())
     fixed: bool = field(default=False, init=False)
+    spread: int = field(default=1, init=False)
 
     @property
     def sources(self) -> tuple[KeyPath, ...]:
@@ -99,6 +117,11 @@ class Rollup:
     path: KeyPath
     unit: Unit
     fixed: bool = field(default=True, init=False)
+    spread: int = field(default=1, init=False)
+
+    def __post_init__(self) -> None:
+        if self.unit not in UNITS:
+            raise refuse_definition(f"{self.unit!r} is none of {', '.join(UNITS)}")
 
     @property
     def sources(self) -> tuple[KeyPath, ...]:
@@ -128,6 +151,13 @@ class Concat:
     rules: Rules = field(default=Rules())
     fixed: bool = field(default=False, init=False)
 
+    def __post_init__(self) -> None:
+        check_rules(self.rules, self.mode, self.delimiter)
+        if not self.parts:
+            raise refuse_definition("there is nothing to join")
+        for part in self.parts:
+            _check_inner(part)
+
     @property
     def sources(self) -> tuple[KeyPath, ...]:
         return tuple(path for part in self.parts for path in part.sources)
@@ -135,6 +165,10 @@ class Concat:
     @property
     def needed(self) -> tuple[KeyPath, ...]:
         return tuple(path for part in self.parts for path in part.needed)
+
+    @property
+    def spread(self) -> int:
+        return prod(part.spread for part in self.parts)
 
     def write(self, find: Find, choose: Choose, /) -> str | None:
         return self._join([part.write(find, choose) for part in self.parts])
@@ -175,6 +209,17 @@ class Suffix:
     delimiter: str = "."
     fixed: bool = field(default=False, init=False)
 
+    def __post_init__(self) -> None:
+        check_delimiter(self.delimiter, "0123456789")
+        for number in (self.count, *self.earlier):
+            if type(number) is not int or not 1 < number <= MOST_SUFFIXES:
+                raise refuse_definition(
+                    f"a count of suffixes is a whole number from 2 to {MOST_SUFFIXES}, not {number!r}"
+                )
+        if list(self.earlier) != sorted({number for number in self.earlier if number < self.count}, reverse=True):
+            raise refuse_definition("earlier counts are smaller, the latest first")
+        _check_inner(self.base)
+
     @property
     def sources(self) -> tuple[KeyPath, ...]:
         return self.base.sources + (self.by.sources if self.by else ())
@@ -182,6 +227,10 @@ class Suffix:
     @property
     def needed(self) -> tuple[KeyPath, ...]:
         return self.base.needed
+
+    @property
+    def spread(self) -> int:
+        return self.base.spread * sum((self.count, *self.earlier))
 
     def write(self, find: Find, choose: Choose, /) -> str | None:
         base = self.base.write(find, choose) or ""
@@ -215,6 +264,17 @@ class Suffix:
         return f"{base}{self.delimiter}{number}"
 
 
+def grow_part(part: Part, count: int) -> Part:
+    """The same part with more suffixes, wherever it has any."""
+    if isinstance(part, Concat):
+        return replace(part, parts=tuple(grow_part(inner, count) for inner in part.parts))
+    if not isinstance(part, Suffix):
+        return part
+    if count <= part.count:
+        raise refuse_definition(f"{count} suffixes are not more than {part.count}")
+    return replace(part, count=count, earlier=(part.count, *part.earlier))
+
+
 def find_said(find: Find, path: KeyPath) -> KeyValue:
     """The value of a source that must be known."""
     value = find(path)
@@ -235,6 +295,11 @@ def pick_slot(text: str, count: int) -> int:
     355
     """
     return int.from_bytes(hash_v2((text,))[-_PICK_BYTES:], "big") % count
+
+
+def _check_inner(part: Part) -> None:
+    if isinstance(part, Suffix) and part.balanced:
+        raise refuse_definition("a balanced suffix comes last: join the others first, and give them to it as its base")
 
 
 @lru_cache(_KEPT_BASES)

@@ -6,15 +6,19 @@
 
 A balanced suffix needs no luck to spread: one suffix for each partition, rounded up to a power of two, so that it stays
 even while partitions are halved. The upper bound is the caller's: suffixes with few items each cost reads and bring
-nothing, since a read of the whole base visits each partition at most once anyway.
+nothing, since a read of the whole base visits each partition at most once anyway. No strategy has more than
+`MOST_SUFFIXES`; a bound above that says that the suggestion does not reach it.
 """
 
 from dataclasses import dataclass
 from math import ceil, log
 from typing import Final
 
+from armillary.keys.texts import refuse_definition
+
 PARTITION_RU: Final = 10_000
 PARTITION_BYTES: Final = 20 * 2**30
+MOST_SUFFIXES: Final = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,11 +47,16 @@ def suggest_count(
     >>> suggest_count(10, peak_ru=36_000, balanced=True)
     Suggestion(count=16, throughput=5, storage=0, spread=16)
     """
+    if partitions < 1 or min(peak_ru, peak_bytes) < 0 or excess <= 0 or not 0 < target <= 1:
+        raise refuse_definition(
+            "a count follows from one partition or more, peaks from 0 up, an excess above 0 and a target of 1 at most"
+        )
     throughput = ceil(peak_ru / (target * PARTITION_RU))
     storage = ceil(peak_bytes / (target * PARTITION_BYTES))
     if balanced:
         spread = 1 << (partitions - 1).bit_length()
         needed = max(throughput, storage, spread, 1)
-        return Suggestion(1 << (needed - 1).bit_length(), throughput, storage, spread)
+        count = 1 << min((needed - 1).bit_length(), MOST_SUFFIXES.bit_length() - 1)
+        return Suggestion(count, throughput, storage, spread)
     spread = ceil(2 * partitions * log(partitions) / excess**2)
-    return Suggestion(max(throughput, storage, spread, 1), throughput, storage, spread)
+    return Suggestion(min(max(throughput, storage, spread, 1), MOST_SUFFIXES), throughput, storage, spread)

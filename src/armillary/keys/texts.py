@@ -1,14 +1,15 @@
 """Key values as text, and several texts as one: what synthetic keys are written with.
 
-Numbers are spelled as JavaScript spells them (2018, 0.5, 1e-7), so that every language can; whole numbers beyond 2^53
-are refused, since not every client holds them. Text is taken exactly: case and composition count.
+Numbers are spelled as JavaScript spells them (2018, 0.5, 1e-7), so that every language can; whole numbers of 2^53 and
+beyond are refused, since not every language tells them from their neighbours. Text is taken exactly: case and
+composition count, and half a pair of UTF-16 is refused.
 
     types     unified   2018, 2018.0 and "2018" are one, true and "true" are one; null is as good as missing
               apart     all are told apart: a text that looks like something else gets a leading quote
 
     missing   refuse    the key cannot be made
               drop      the part is left out; only at the end
-              mark      the part is a mark; in `unified` no value may be written like it
+              mark      the part is a mark, which looks like a text; in `unified` no value may be written like it
 
     mode      readable  parts joined by the delimiter: abc-123-2018. Every part after the first must be free of it, so
                         that the key is read back from the right; fixed widths (dates) are free of that rule
@@ -35,10 +36,11 @@ TYPES: Final = ("unified", "apart")
 MISSING: Final = ("refuse", "drop", "mark")
 MODES: Final = ("readable", "escaped", "length")
 
-_LARGEST: Final = 1 << 53
+_LARGEST: Final = (1 << 53) - 1
 _SMALLEST_PLAIN: Final = 1e-6
 # A text that begins like this reads like another type, or like a text with the quote that tells it apart.
-_LOOKS_TYPED: Final = re.compile(r'"|-?[0-9]|(?:true|false|null)$')
+_LOOKS_TYPED: Final = re.compile(r'"|-?[0-9]|(?:true|false|null)\Z')
+_WHAT: Final = "synthetic key"
 
 
 class Rules(NamedTuple):
@@ -47,6 +49,28 @@ class Rules(NamedTuple):
     types: Types = "unified"
     missing: Missing = "refuse"
     mark: str = "undefined"
+
+
+def check_rules(rules: Rules, mode: Mode, delimiter: str) -> None:
+    """Hold rules against each other: a mark that reads like a value would be two things."""
+    for given, known in ((mode, MODES), (rules.types, TYPES), (rules.missing, MISSING)):
+        if given not in known:
+            raise refuse_definition(f"{given!r} is none of {', '.join(known)}")
+    check_delimiter(delimiter, "\\")
+    _check_mark(rules.mark)
+    if rules.missing == "mark" and mode == "readable" and delimiter in rules.mark:
+        raise refuse_definition(f"the mark {rules.mark!r} holds the delimiter {delimiter!r}")
+
+
+def check_delimiter(delimiter: object, banned: str) -> None:
+    """Hold a delimiter against what it must not be."""
+    if not isinstance(delimiter, str) or len(delimiter) != 1 or not delimiter.isprintable() or delimiter in banned:
+        raise refuse_definition(f"the delimiter is one printable character and none of {banned}, not {delimiter!r}")
+
+
+def _check_mark(mark: object) -> None:
+    if not isinstance(mark, str) or not mark or not mark.isprintable() or _LOOKS_TYPED.match(mark):
+        raise refuse_definition(f"the mark {mark!r} is no word that only a missing value is written as")
 
 
 def spell_value(value: KeyValue, rules: Rules, name: str) -> str | None:
@@ -70,10 +94,9 @@ def spell_number(value: float, name: str) -> str:
     >>> [spell_number(number, "n") for number in (2018.0, 0.5, 1e-7, -0.0)]
     ['2018', '0.5', '1e-7', '0']
     """
-    if abs(value) > _LARGEST:
-        raise refuse(
-            f"the number {value} of {name!r} is beyond 2^53 and not the same in all languages: write it as a text"
-        )
+    if not abs(value) <= _LARGEST:
+        reason = "is not finite" if value != value else "is 2^53 or beyond and not the same in all languages"
+        raise refuse(f"the number {value} of {name!r} {reason}: write it as a text")
     if value == int(value):
         return str(int(value))
     digits = Decimal(repr(float(value)))
@@ -105,6 +128,11 @@ def refuse(reason: str) -> Refusal:
     return Refusal(Kind.BAD_KEY, reason=reason)
 
 
+def refuse_definition(reason: str) -> Refusal:
+    """A refusal of the definition of a key."""
+    return Refusal(Kind.BAD_DEFINITION, what=_WHAT, reason=reason)
+
+
 def refuse_delimiter(text: str, delimiter: str) -> Refusal:
     """The refusal of a text that would make a key readable in two ways."""
     return refuse(
@@ -120,6 +148,8 @@ def _spell_missing(rules: Rules, name: str) -> str | None:
 
 
 def _spell_text(value: str, rules: Rules, name: str) -> str:
+    if not value.isascii() and any("\ud800" <= character <= "\udfff" for character in value):
+        raise refuse(f"the value of {name!r} holds half a pair of UTF-16 and is no text")
     is_mark = rules.missing == "mark" and value == rules.mark
     if rules.types == "apart":
         return '"' + value if is_mark or _LOOKS_TYPED.match(value) else value

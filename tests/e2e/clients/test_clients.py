@@ -179,6 +179,14 @@ def test_the_javascript_page(place: Place, node: Node) -> None:
         assert place.must_run([node.program, "app.js"], **more)[0].startswith("[")
 
 
+def test_the_javascript_example(place: Place, node: Node) -> None:
+    command: Command = [node.program, ROOT / "examples" / "javascript" / "vin-and-date.js"]
+    made, found, refused = place.must_run(command, NODE_PATH=str(node.modules))
+    assert re.fullmatch(r"1HGCM82633A004352 is under 2018-08-09\.356: 5\.\d\d RU", made)
+    assert found == "one item by VIN and date: 1 RU"
+    assert refused.startswith("a change of a source is refused: ")
+
+
 # ---- Go
 
 
