@@ -8,7 +8,8 @@ the client raises is a failure.
 import random
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final
@@ -21,9 +22,10 @@ DATABASE: Final = "splits"
 CONTAINER: Final = "load"
 
 
-def open_container(live: Live) -> Any:
-    client = CosmosClient(live.http, live.key)
-    return client.get_database_client(DATABASE).get_container_client(CONTAINER)
+@contextmanager
+def open_container(live: Live) -> Iterator[Any]:
+    with CosmosClient(live.http, live.key) as client:
+        yield client.get_database_client(DATABASE).get_container_client(CONTAINER)
 
 
 @dataclass
@@ -33,6 +35,7 @@ class Seen:
     waits: list[tuple[float, float]] = field(default_factory=list)  # when, how long
     failures: list[str] = field(default_factory=list)
     items: dict[str, tuple[str, int]] = field(default_factory=dict)  # id -> key, version
+    made: int = 0
 
     def timed(self, call: Callable[[], Any]) -> Any:
         began = time.monotonic()
@@ -74,28 +77,31 @@ class Load:
         return max(wait for seen in self.seen for began, wait in seen.waits if start <= began < stop)
 
     def _write(self, number: int, chance: random.Random) -> None:
-        seen, made = self.seen[number], 0
+        seen = self.seen[number]
         try:
-            container = open_container(self._live)
-            while not self._stopped.is_set():
-                draw = chance.random()
-                if draw < 0.6 or len(seen.items) < 10:
-                    made += 1
-                    self._put(container, seen, f"{number}-{made}", f"k{chance.randrange(KEYS)}", 0)
-                    continue
-                name = chance.choice(list(seen.items)[-200:])
-                key, version = seen.items[name]
-                if draw < 0.7:
-                    self._put(container, seen, name, key, version + 1)
-                elif draw < 0.75:
-                    del seen.items[name]
-                    seen.timed(partial(container.delete_item, name, key))
-                else:
-                    found = seen.timed(partial(container.read_item, name, key))
-                    if found["version"] != version:
-                        seen.failures.append(f"{name} has version {found['version']}, not {version}")
+            with open_container(self._live) as container:
+                while not self._stopped.is_set():
+                    self._write_once(container, seen, number, chance)
         except Exception as error:  # noqa: BLE001 - told to the judge
             seen.failures.append(repr(error)[:500])
+
+    def _write_once(self, container: Any, seen: Seen, number: int, chance: random.Random) -> None:
+        draw = chance.random()
+        if draw < 0.6 or len(seen.items) < 10:
+            seen.made += 1
+            self._put(container, seen, f"{number}-{seen.made}", f"k{chance.randrange(KEYS)}", 0)
+            return
+        name = chance.choice(list(seen.items)[-200:])
+        key, version = seen.items[name]
+        if draw < 0.7:
+            self._put(container, seen, name, key, version + 1)
+        elif draw < 0.75:
+            del seen.items[name]
+            seen.timed(partial(container.delete_item, name, key))
+        else:
+            found = seen.timed(partial(container.read_item, name, key))
+            if found["version"] != version:
+                seen.failures.append(f"{name} has version {found['version']}, not {version}")
 
     def _put(self, container: Any, seen: Seen, name: str, key: str, version: int) -> None:
         item = {"id": name, "pk": key, "version": version, "pad": "x" * self._pad}
@@ -105,10 +111,10 @@ class Load:
     def _follow(self) -> None:
         seen, position = self.feed, None
         try:
-            container = open_container(self._live)
-            while not self._stopped.is_set():
-                position = self._read_feed(container, position)
-            self._read_feed(container, position)
+            with open_container(self._live) as container:
+                while not self._stopped.is_set():
+                    position = self._read_feed(container, position)
+                self._read_feed(container, position)
         except Exception as error:  # noqa: BLE001 - told to the judge
             seen.failures.append(repr(error)[:500])
 
@@ -126,8 +132,8 @@ class Load:
         """After the end: what is there is what the writers know, once each, and the feed has shown all of it."""
         assert self.failures == []
         known = {name: place for seen in self.seen for name, place in seen.items.items()}
-        container = open_container(self._live)
-        found = [(item["id"], (item["pk"], item["version"])) for item in container.read_all_items()]
+        with open_container(self._live) as container:
+            found = [(item["id"], (item["pk"], item["version"])) for item in container.read_all_items()]
         assert len(found) == len(dict(found)), "an item came twice"
         assert dict(found) == known
         missed = {name: place for name, place in known.items() if self.feed.items.get(name) != place}

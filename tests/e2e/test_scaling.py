@@ -53,13 +53,13 @@ def test_a_container_is_made_as_it_was_described(name: str, live: Live) -> None:
     must("database", "create", name)
     shape = ("--key-path", "/tenant", "--key-path", "/day", "--default-ttl", "3600", "--unique", "/a,/b")
     must("container", "create", f"{name}/events", *shape, "--throughput", "12000")
-    client = CosmosClient(live.http, live.key)
-    container = client.get_database_client(name).get_container_client("events")
-    properties = container.read()
+    with CosmosClient(live.http, live.key) as client:
+        container = client.get_database_client(name).get_container_client("events")
+        properties = container.read()
+        container.create_item({"id": "1", "tenant": "t", "day": 1})
     assert properties["partitionKey"] == {"paths": ["/tenant", "/day"], "kind": "MultiHash", "version": 2}
     assert properties["defaultTtl"] == 3600
     assert properties["uniqueKeyPolicy"]["uniqueKeys"] == [{"paths": ["/a", "/b"]}]
-    container.create_item({"id": "1", "tenant": "t", "day": 1})
     shown = read("container", "show", f"{name}/events")
     assert (shown["database"], shown["id"], shown["items"], shown["defaultTtl"]) == (name, "events", 1, 3600)
     assert throughput(shown["throughput"]) == ("manual", 12_000)

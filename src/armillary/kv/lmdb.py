@@ -326,8 +326,7 @@ class LmdbEngine:
     def measure(self, partition: bytes) -> Sizes:
         """What the files of a partition take on the disk."""
         place = self._folder.locate(partition)
-        files = (place / part / "data.mdb" for part in (ITEMS, INDEX))
-        return Sizes(*(file.stat().st_blocks * 512 if file.exists() else 0 for file in files))
+        return Sizes(*(_measure_file(place / part / "data.mdb") for part in (ITEMS, INDEX)))
 
     def close(self) -> None:
         self._environments.close()
@@ -353,18 +352,20 @@ class LmdbEngine:
 
     def _open_items(self, partition: bytes) -> Opened[Handle]:
         place = self._folder.locate(partition)
-        if not place.exists():
-            raise _miss(partition)
-        environment = self._open_file(place / ITEMS)
+        try:
+            environment = self._open_file(place / ITEMS)
+        except Refusal as refusal:
+            raise _find_reason(refusal, place, partition) from refusal
         return Opened(Handle(environment), environment.close)
 
     def _open_index(self, partition: bytes) -> Opened[Handle]:
         place = self._folder.locate(partition)
-        if not place.exists():
-            raise _miss(partition)
-        if not (place / INDEX).exists():
-            self._make_index(place / INDEX)
-        environment = self._open_file(place / INDEX, metasync=False, max_dbs=1)
+        try:
+            if not (place / INDEX).exists():
+                self._make_index(place / INDEX)
+            environment = self._open_file(place / INDEX, metasync=False, max_dbs=1)
+        except Refusal as refusal:
+            raise _find_reason(refusal, place, partition) from refusal
         return Opened(Handle(environment, environment.open_db(TERMS, create=False)), environment.close)
 
     def _make_index(self, place: Path) -> None:
@@ -488,6 +489,18 @@ def _translate(error: BaseException, folder: Path | None = None) -> Refusal:
 
 def _is_full(folder: Path) -> bool:
     return shutil.disk_usage(folder).free < NEARLY_FULL
+
+
+def _find_reason(refusal: Refusal, place: Path, partition: bytes) -> Refusal:
+    """Why a partition cannot be opened: another process may have dropped it at any moment."""
+    return refusal if place.exists() else _miss(partition)
+
+
+def _measure_file(file: Path) -> int:
+    try:
+        return file.stat().st_blocks * 512
+    except FileNotFoundError:
+        return 0
 
 
 def _miss(partition: bytes) -> Refusal:

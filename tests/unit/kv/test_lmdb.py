@@ -91,6 +91,26 @@ def test_drop_while_it_is_read(engine: LmdbEngine) -> None:
     assert found.value.kind is Kind.PARTITION_MISSING
 
 
+@pytest.mark.parametrize("part", ["items", "index"])
+def test_dropped_by_another_process_while_it_is_opened(
+    engine: LmdbEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, part: str
+) -> None:
+    place = tmp_path / "data" / "partitions" / PARTITION.hex()
+    allocate_lock = module._allocate_lock
+
+    def drop_and_allocate(file: Path) -> None:
+        shutil.rmtree(place, ignore_errors=True)
+        allocate_lock(file)
+
+    monkeypatch.setattr(module, "_allocate_lock", drop_and_allocate)
+    with pytest.raises(Refusal) as found:
+        engine.read(PARTITION) if part == "items" else engine.pin_index(PARTITION)
+    assert found.value.kind is Kind.PARTITION_MISSING
+    assert refused(engine.write(PARTITION, [put({})])[0]).kind is Kind.PARTITION_MISSING
+    assert engine.measure(PARTITION) == (0, 0)
+    assert list((tmp_path / "data" / "scratch").iterdir()) == []
+
+
 def test_refusals_that_are_kept_keep_no_readers(engine: LmdbEngine) -> None:
     """A table of readers has a bounded number of slots, and a refusal keeps the frames it came through."""
     add_term(engine, 1, 1)
