@@ -524,7 +524,6 @@ def test_a_patch(box: Any) -> None:
 def test_what_is_not_built_is_refused_in_words(box: Any) -> None:
     box.create_item({"id": "1", "pk": "a"})
     for call in (
-        lambda: list(box.query_items("SELECT * FROM c", partition_key="a")),
         lambda: box.execute_item_batch([("read", ("1",))], "a"),
         lambda: box.delete_all_items_by_partition_key("a"),
         lambda: box.scripts.create_stored_procedure({"id": "s", "body": "function () {}"}),

@@ -31,16 +31,16 @@ AZCORE: Final = "github.com/Azure/azure-sdk-for-go/sdk/azcore"
 TOUR: Final = {
     "javascript": (
         *("database 200", "upsert 201 42.5", "read 200 größe 日本 1", "replace 200 45", "stale 412", "taken 409"),
-        *("no key 1002", "ranges 1", "delete 204", "missing 404 404", "listed true", "list 400", "query 400"),
+        *("no key 1002", "ranges 1", "list 1", "query 1", "delete 204", "missing 404 404", "listed true"),
         "gone 404",
     ),
     "go": (
         *("database 409", "upsert 201 42.5", "read 200 größe 日本 1", "replace 200 45", "stale 412", "taken 409"),
-        *("delete 204", "missing 404", "query 400", "gone 404"),
+        *("query 1", "delete 204", "missing 404", "gone 404"),
     ),
     "java": (
         *("database 200", "upsert 201 42.5", "read 200 größe 日本 1.0", "replace 200 45.0", "stale 412", "taken 409"),
-        *("ranges 1", "delete 204", "missing 404", "query 400", "direct 400 true", "gone 404"),
+        *("ranges 1", "query 1", "delete 204", "missing 404", "direct 400 true", "gone 404"),
     ),
 }
 

@@ -64,10 +64,10 @@ public class Tour {
         say("stale", refusal(() -> orders.replaceItem((Map) order(1), "1001", ada, matched)));
         say("taken", refusal(() -> orders.createItem((Map) order(1), ada, null)));
         say("ranges", orders.getFeedRanges().size());
+        say("query", orders.queryItems("SELECT * FROM c WHERE c.total > 40", new CosmosQueryRequestOptions(), Map.class)
+                .stream().count());
         say("delete", orders.deleteItem("1001", ada, null).getStatusCode());
         say("missing", refusal(() -> orders.readItem("1001", ada, Map.class)));
-        say("query", refusal(() -> orders.queryItems("SELECT * FROM c", new CosmosQueryRequestOptions(), Map.class)
-                .stream().count()));
     }
 
     private static Map<String, Object> order(double total) {
