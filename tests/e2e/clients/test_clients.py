@@ -31,7 +31,7 @@ AZCORE: Final = "github.com/Azure/azure-sdk-for-go/sdk/azcore"
 TOUR: Final = {
     "javascript": (
         *("database 200", "upsert 201 42.5", "read 200 größe 日本 1", "replace 200 45", "stale 412", "taken 409"),
-        *("no key 1002", "ranges 1", "list 1", "query 1", "delete 204", "missing 404 404", "listed true"),
+        *("no key 1002", "ranges 1", "list 2", "query 1", "delete 204", "missing 404 404", "listed true"),
         "gone 404",
     ),
     "go": (
