@@ -76,10 +76,12 @@ def test_vin_and_date(live: Live) -> None:
     assert all("200 items" in rows[3] for rows in kinds.values())
 
 
-def test_the_program_of_the_guide(live: Live, tmp_path: Path) -> None:
-    (program,) = re.findall(r"^```python\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)
-    (tmp_path / "cars.py").write_text(program, encoding="utf-8")
-    one, ids, day = run(live, tmp_path / "cars.py")
+def test_the_programs_of_the_guide(live: Live, tmp_path: Path) -> None:
+    programs = re.findall(r"^```python\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)
+    assert len(programs) == 2
+    (tmp_path / "cars.py").write_text("\n".join(programs) + "client.delete_database(database)\n", encoding="utf-8")
+    one, ids, day, *moments = run(live, tmp_path / "cars.py")
+    assert moments == ["2018-08-09T08:00:00Z 12", "2018-08-09T14:30:00Z 40"]
     assert re.fullmatch(r"2018-08-09\.\d+ 1 read 1\.0 RU", one)
     assert (ids, day) == ("['1', '2']", "16 reads")
 

@@ -15,7 +15,7 @@ from azure.cosmos import CosmosClient, PartitionKey, aio, exceptions
 from tests.e2e.live import Caller, Live
 from tests.e2e.python_client import FORMS, Driven
 
-from armillary.clients import Mend, Mended
+from armillary.clients import Mend, Mended, Page
 from armillary.clients.cosmos import Meter, keyed, keyed_async
 from armillary.errors import Refusal
 from armillary.keys.strategy import Strategy
@@ -145,29 +145,52 @@ def test_a_base_value_is_one_feed(view: Open, order: str) -> None:
     found = [item["id"] for item in box.read_items(DAY, order_by=order, response_hook=meter)]
     assert (len(found), set(found)) == (120, ids)
     assert meter.calls == 16
-    pages, token = [], ""
-    while True:
-        page = next(view(BY_VIN, parallel=3).read_pages(DAY, size=7, order_by=order, continuation=token))
-        pages += [item["id"] for item in page.items]
-        token = page.next
-        if not token:
-            break
+    pages = [item["id"] for item in read_on(view, BY_VIN, DAY, size=7, order_by=order)]
     assert Counter(pages) == Counter(ids)
     if order:
         assert found == pages == sorted(ids)
     assert len(list(box.read_items(None))) == 121
 
 
-def test_a_hierarchical_key_is_read_by_its_beginning(view: Open, database: Any, bare: Any) -> None:
+def read_on(view: Open, strategy: Strategy, sources: Any, **options: Any) -> list[Any]:
+    """All items, each page by another reader."""
+    items: list[Any] = []
+    token = ""
+    while True:
+        pages = view(strategy, parallel=3).read_pages(sources, continuation=token, **options)
+        more, token = next(pages, Page([], ""))
+        items += more
+        if not token:
+            return items
+
+
+def test_every_key_answers_a_query(view: Open) -> None:
+    box = view(BY_VIN)
+    for number in range(90):
+        box.create_item({"id": str(number), **DAY, "vin": f"vin {number % 9}", "at": number * 37 % 90, "n": number % 3})
+    asked = {"query": "SELECT * FROM c WHERE c.n = @n ORDER BY c.at", "parameters": [{"name": "@n", "value": 1}]}
+    wanted = sorted(number * 37 % 90 for number in range(1, 90, 3))
+    meter = Meter()
+    found = [item["at"] for item in box.read_items(DAY, order_by="/at", response_hook=meter, **asked)]
+    assert found == wanted
+    assert meter.calls == 16
+    assert [item["at"] for item in read_on(view, BY_VIN, DAY, size=4, order_by="/at", **asked)] == wanted
+    assert sorted(item["at"] for item in read_on(view, BY_VIN, DAY, size=4, **asked)) == wanted
+
+
+@pytest.mark.parametrize("query", ["", "SELECT * FROM c"])
+def test_a_hierarchical_key_is_read_by_its_beginning(view: Open, database: Any, bare: Any, query: str) -> None:
     strategy = hierarchical("/tenant", rollup("/at", "month", name="month"), hash_suffix("/id", by="/id", count=4))
     database.delete_container(bare.id)
-    database.create_container(bare.id, PartitionKey(["/tenant", "/month", "/partitionKey"], kind="MultiHash"))
+    paths = ["/tenant", "/month", "/partitionKey"]
+    database.create_container(bare.id, PartitionKey(paths, kind="MultiHash"), offer_throughput=12_000)
     box = view(strategy)
     for number in range(30):
         box.create_item({"id": str(number), "tenant": f"t{number % 3}", "at": 86_400 * number})
 
     def ids(**sources: object) -> list[int]:
-        return sorted(int(item["id"]) for item in box.read_items(sources))
+        asked = {"query": query} if query else {}
+        return sorted(int(item["id"]) for item in read_on(view, strategy, sources, size=3, **asked))
 
     assert ids(tenant="t1") == list(range(1, 30, 3))
     assert ids(tenant="t1", at=0) == list(range(1, 30, 3))

@@ -5,9 +5,10 @@
 Options are those of the client's own calls (`response_hook`, `session_token`, `priority`, ...). A hook hears every
 answer of a call that became several, also those that found nothing: a `Meter` adds up what they were charged.
 
-Pages are read feeds of one key, which need no query. The client's continuation of a page is read from its headers, as
-the hook is given them: the client keeps those of its last answer in one place, which threads share. The package is
-imported late and here alone, and only for the name of a condition: whoever has a container has it.
+Pages are read feeds of one key, which need no query; with a `query` (and `parameters`) they are its answers. The
+continuation of a page is read from its headers, as the hook is given them: the client keeps those of its last answer in
+one place, which threads share. The package is imported late and here alone, and only for the name of a condition:
+whoever has a container has it.
 """
 
 from collections.abc import Mapping
@@ -111,16 +112,26 @@ class _Heard:
     """A hook for one page, in front of the caller's own."""
 
     def __init__(self, options: Mapping[str, Any]) -> None:
-        self.continuation = ""
+        self._headers: Mapping[str, str] = {}
         self._options = _for_reads(options)
 
+    @property
+    def continuation(self) -> str:
+        """Where the page ends. A query over the beginning of a key puts it in when the hook was called already."""
+        return self._headers.get("x-ms-continuation") or ""
+
     def options(self, key: Key | None, size: int) -> dict[str, Any]:
-        """A query without a text is a read feed. The client takes the beginning of a key only among its options."""
-        feed = {} if key is None else {"partitionKey": _spell(key)}
-        return {"query": None, **self._options, "feed_options": feed, "max_item_count": size, "response_hook": self}
+        """What to call `query_items` with; without a text it reads a feed."""
+        own = {"query": None, **self._options, "max_item_count": size, "response_hook": self}
+        if key is None:
+            return own
+        if own["query"]:
+            return own | {"partition_key": _spell(key)}
+        # For a feed the client takes the beginning of a key among its options only.
+        return own | {"feed_options": {"partitionKey": _spell(key)}}
 
     def __call__(self, headers: Mapping[str, str], body: object) -> None:
-        self.continuation = headers.get("x-ms-continuation") or ""
+        self._headers = headers
         hook = self._options.get("response_hook")
         if hook is not None:
             hook(headers, body)
