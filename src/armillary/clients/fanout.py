@@ -11,7 +11,7 @@ The laws: an item that nobody touches comes exactly once, whatever the pages and
 a page is never cut without an order, so it may hold fewer items than asked for; with an order, a reader that goes on
 reads the pages again that were begun, and leaves out what is not behind the last item (items of one key that are alike
 in the order may come twice when the last one was deleted meanwhile). No position is an offset. A continuation belongs
-to its keys: with more suffixes it is another feed.
+to its keys and its query: with more suffixes it is another feed.
 """
 
 import heapq
@@ -136,7 +136,8 @@ class FanOut:
         lane.items, lane.next = deque(page.items), page.next
 
     def _fingerprint(self) -> str:
-        text = json.dumps([self.keys, *self._more()])
+        asked = [self.options.get(name) for name in ("query", "parameters")]
+        text = json.dumps([self.keys, *self._more(), asked], default=str)
         return urlsafe_b64encode(blake2b(text.encode(), digest_size=_FINGERPRINT_BYTES).digest()).decode()
 
     def _asked_size(self) -> int:
@@ -244,7 +245,7 @@ def _go_on(fan: FanOut, continuation: str) -> None:
     except (ValueError, TypeError, KeyError, IndexError):
         raise Refusal(Kind.BAD_CONTINUATION, reason="it is none of a read of several keys") from None
     if not same:
-        raise Refusal(Kind.BAD_CONTINUATION, reason="it belongs to other keys or another order")
+        raise Refusal(Kind.BAD_CONTINUATION, reason="it belongs to other keys, another order or another query")
 
 
 def _rank_value(value: KeyValue) -> Rank:

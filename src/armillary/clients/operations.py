@@ -14,19 +14,17 @@ again when somebody was faster.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final
+from typing import Any, TypeAlias
 
 from armillary.clients.calls import Ask, Item, Options, Reason, Steps, ask, attempt
 from armillary.clients.fanout import FanOut, open_fan_out
-from armillary.clients.moves import AGAIN, Found, Mover, drop_marks
+from armillary.clients.moves import AGAIN, TRIES, Found, Mover, drop_marks
 from armillary.errors import Kind, Refusal
 from armillary.keys import read_definition
 from armillary.keys.synthetic import Key
 from armillary.keys.texts import refuse, refuse_definition
 
-_TRIES: Final = 8
-
-Sources = Mapping[str, object]
+Sources: TypeAlias = Mapping[str, object]
 
 
 @dataclass(frozen=True)
@@ -120,7 +118,7 @@ class Operations(Mover):
 
     def _persist(self, once: Callable[[], Steps[Any]], races: set[Reason]) -> Steps[Any]:
         """Try again while others are faster."""
-        for _ in range(_TRIES):
+        for _ in range(TRIES):
             outcome = yield from once()
             if outcome is not AGAIN and not isinstance(outcome, Exception):
                 return outcome
@@ -128,7 +126,7 @@ class Operations(Mover):
                 raise outcome
         if isinstance(outcome, Exception):
             raise outcome
-        raise refuse(f"others were faster {_TRIES} times: the item is being moved again and again")
+        raise refuse(f"others were faster {TRIES} times: the item is being moved again and again")
 
     def _list_keys(self, sources: Sources) -> list[Key]:
         keys = self.strategy.for_read(**sources)
@@ -168,14 +166,13 @@ class Operations(Mover):
 
     def _rewrite(self, found: Found, body: Item, etag: str, options: Options) -> Steps[Any]:
         """The outcome of a replacement under the key the item is under, or of its move to another."""
-        fits = self.strategy.may_have(body, found.key)
         if not self.moves:
             self._must_fit(body, found.key)
             return (yield from attempt("replace", *self._name(found.key, body), etag, options=options))
         if (yield from self.settle(found, options)) is not None:
             return AGAIN
         body = drop_marks(body)
-        if fits:
+        if self.strategy.may_have(body, found.key):
             bound = etag or found.item["_etag"]
             return (yield from attempt("replace", *self._name(found.key, body), bound, options=options))
         return (yield from self.move(found, body, etag, options))

@@ -214,6 +214,8 @@ def test_a_continuation_belongs_to_its_keys_and_its_order() -> None:
     ordered = next(box.read_pages(DAY, size=4, order_by="/id")).next
     by_hash = Keyed(shelf, hash_suffix("/date", by="/vin", count=3))
     assert list_ids(list(by_hash.read_pages(DAY, continuation=plain))), "the same keys are the same feed"
+    with pytest.raises(Refusal, match="another query"):
+        list(box.read_pages(DAY, continuation=plain, query="SELECT * FROM c"))
     for reader, sources, order, text in (
         (box, {"date": "e"}, "", plain),
         (box, DAY, "/id", plain),
@@ -222,7 +224,7 @@ def test_a_continuation_belongs_to_its_keys_and_its_order() -> None:
         (box, None, "", plain),
         (Keyed(shelf, random_suffix("/date", 3).grow(4)), DAY, "", plain),
     ):
-        with pytest.raises(Refusal, match="other keys or another order"):
+        with pytest.raises(Refusal, match="other keys, another order or another query"):
             list(reader.read_pages(sources, order_by=order, continuation=text))
 
 
