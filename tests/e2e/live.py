@@ -4,7 +4,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from email.utils import formatdate
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
@@ -149,9 +149,8 @@ class Live(NamedTuple):
     @contextmanager
     def caller(self) -> Iterator[Caller]:
         """Where there are several workers, each request may meet another one."""
-        caller = Caller(self.http, self.key, keep=self.workers == 1)
-        yield caller
-        caller.close()
+        with closing(Caller(self.http, self.key, keep=self.workers == 1)) as caller:
+            yield caller
 
     def must_be_sound(self) -> None:
         """Let the server check everything it keeps."""

@@ -4,7 +4,7 @@ import socket
 import ssl
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import closing
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -120,14 +120,6 @@ def test_many_make_one_container(live: Live, name: str) -> None:
     assert len({rid for _, rid in answers}) == 1
 
 
-@contextmanager
-def hold(live: Live) -> Iterator[Caller]:
-    """One connection, and so one worker."""
-    caller = Caller(live.http, live.key)
-    yield caller
-    caller.close()
-
-
 def test_nothing_is_written_to_what_is_gone(live: Live, name: str) -> None:
     """Clients write through all workers while the container is deleted and made again: what was acknowledged for the
     last one is in it, and nothing else.
@@ -139,7 +131,7 @@ def test_nothing_is_written_to_what_is_gone(live: Live, name: str) -> None:
 
     def write(client: int) -> dict[str, str]:
         acknowledged: dict[str, str] = {}
-        with hold(live) as caller:
+        with closing(Caller(live.http, live.key)) as caller:  # one connection, and so one worker
             while not over:
                 name = f"{client}-{len(acknowledged)}"
                 answer = put(caller, place, name)

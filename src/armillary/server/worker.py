@@ -72,7 +72,7 @@ def run_worker(
 def _look_for_deaths(roll: Roll, service: Service, engine: Engine, known: int) -> None:
     """Once a second: whoever died had readers that pin pages, and may have committed what is not seen here yet."""
     clear_up = getattr(engine, "clear_up", None)  # only an engine that several processes share has it
-    if clear_up is None:
+    if clear_up is None or service.stopping:
         return
     found = roll.deaths
     if found != known:
